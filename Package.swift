@@ -1,0 +1,148 @@
+// swift-tools-version: 6.2
+// Background Assets for Linux. The layers are explained in docs/design.md; imports point down.
+import Foundation
+import PackageDescription
+
+/// What every Swift target is compiled with.
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .treatAllWarnings(as: .error),
+]
+
+/// Targets without I/O also do without unsafe memory.
+let pure: [SwiftSetting] = strict + [.strictMemorySafety()]
+
+/// Our executables carry the Swift runtime and FoundationEssentials in themselves: they start faster, stay smaller in
+/// memory and need no toolchain where they are installed.
+let selfContained: [LinkerSetting] = [
+    .unsafeFlags([
+        "-static-stdlib", "-Xlinker", "-l_FoundationCShims", "-Xlinker", "-l_FoundationCollections",
+        "-Xlinker", "-lswiftSynchronization", "-Xlinker", "--gc-sections",
+    ])
+]
+
+/// A target appears once its folder exists.
+func present(_ target: Target, _ folder: String) -> Bool {
+    FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + (target.path ?? folder + "/" + target.name))
+}
+
+let libraries: [Target] = [
+    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(name: "COpenSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
+    .target(name: "CLinux"),
+
+    // Rules and messages: no I/O.
+    .target(name: "AssetsModel", swiftSettings: pure),
+    .target(name: "AssetsWire", swiftSettings: strict),
+
+    // Ground.
+    .target(name: "AssetsOS", dependencies: ["CLinux"], swiftSettings: strict),
+    .target(name: "AssetsClient", dependencies: ["AssetsWire", "AssetsOS"], swiftSettings: strict),
+
+    // Parts.
+    .target(name: "AssetsStore", dependencies: ["AssetsModel", "AssetsOS", "CSQLite"], swiftSettings: strict),
+    .target(
+        name: "AssetsTransfer", dependencies: ["AssetsModel", "AssetsOS", "CCurl", "COpenSSL"], swiftSettings: strict),
+    .target(name: "AssetsExtensionHost", dependencies: ["AssetsModel", "AssetsOS"], swiftSettings: strict),
+    .target(name: "AssetsInstaller", dependencies: ["AssetsModel", "AssetsOS", "CArchive"], swiftSettings: strict),
+    .target(name: "DevelopmentServer", dependencies: ["AssetsOS", "COpenSSL"], swiftSettings: strict),
+
+    // Service.
+    .target(
+        name: "AssetsService",
+        dependencies: [
+            "AssetsModel", "AssetsWire", "AssetsOS", "AssetsStore", "AssetsTransfer", "AssetsExtensionHost",
+            "AssetsInstaller",
+        ],
+        swiftSettings: strict),
+    .target(
+        name: "BackgroundAssetsTesting",
+        dependencies: ["AssetsModel", "AssetsOS", "AssetsStore", "AssetsTransfer", "AssetsService", "CSQLite"],
+        swiftSettings: strict),
+
+    // Surface.
+    .target(name: "ExtensionFoundation", swiftSettings: strict),
+    .target(
+        name: "BackgroundAssets", dependencies: ["AssetsWire", "AssetsOS", "AssetsClient", "ExtensionFoundation"],
+        swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
+    .target(name: "CommandLineKit", swiftSettings: strict),
+    .target(
+        name: "AssetsCommands",
+        dependencies: ["CommandLineKit", "AssetsWire", "AssetsOS", "AssetsClient", "DevelopmentServer"],
+        swiftSettings: strict),
+
+    .executableTarget(
+        name: "backgroundassetsd", dependencies: ["AssetsService"], swiftSettings: strict,
+        linkerSettings: selfContained),
+    .executableTarget(
+        name: "backgroundassets", dependencies: ["AssetsCommands"], swiftSettings: strict,
+        linkerSettings: selfContained),
+    .executableTarget(
+        name: "extension-launcher", dependencies: ["CLinux"], swiftSettings: strict, linkerSettings: selfContained),
+    .executableTarget(
+        name: "AssetsBenchmarks",
+        dependencies: ["AssetsClient", "AssetsWire", "AssetsOS", "AssetsStore", "DevelopmentServer"],
+        path: "Benchmarks/AssetsBenchmarks", swiftSettings: strict, linkerSettings: selfContained),
+
+    .plugin(
+        name: "BundleApp",
+        capability: .command(
+            intent: .custom(
+                verb: "bundle", description: "Builds an app bundle from products, property lists and entitlements."),
+            permissions: [.writeToPackageDirectory(reason: "Writes the app bundle.")])),
+    .plugin(
+        name: "BuildDocs",
+        capability: .command(intent: .custom(verb: "docs", description: "Builds the DocC archives."))),
+]
+
+let tests: [Target] = [
+    .testTarget(name: "AssetsModelTests", dependencies: ["AssetsModel"], swiftSettings: strict),
+    .testTarget(name: "AssetsWireTests", dependencies: ["AssetsWire"], swiftSettings: strict),
+    .testTarget(name: "AssetsOSTests", dependencies: ["AssetsOS"], swiftSettings: strict),
+    .testTarget(
+        name: "AssetsClientTests", dependencies: ["AssetsClient", "AssetsWire", "AssetsOS"], swiftSettings: strict),
+    .testTarget(
+        name: "AssetsStoreTests", dependencies: ["AssetsStore", "AssetsModel", "AssetsOS"], swiftSettings: strict),
+    .testTarget(
+        name: "AssetsTransferTests", dependencies: ["AssetsTransfer", "AssetsModel", "AssetsOS"], swiftSettings: strict),
+    .testTarget(
+        name: "AssetsExtensionHostTests", dependencies: ["AssetsExtensionHost", "AssetsOS"], swiftSettings: strict),
+    .testTarget(
+        name: "AssetsInstallerTests", dependencies: ["AssetsInstaller", "AssetsModel", "AssetsOS"],
+        swiftSettings: strict),
+    .testTarget(
+        name: "DevelopmentServerTests", dependencies: ["DevelopmentServer", "AssetsOS"], swiftSettings: strict),
+    .testTarget(
+        name: "AssetsServiceTests",
+        dependencies: ["AssetsService", "BackgroundAssetsTesting", "AssetsModel", "AssetsOS", "AssetsWire"],
+        swiftSettings: strict),
+    .testTarget(name: "CommandLineKitTests", dependencies: ["CommandLineKit"], swiftSettings: strict),
+    .testTarget(name: "BackgroundAssetsTests", dependencies: ["BackgroundAssets"], swiftSettings: strict),
+    .testTarget(
+        name: "IntegrationTests", dependencies: ["AssetsClient", "AssetsWire", "AssetsOS"], swiftSettings: strict),
+]
+
+let shown =
+    libraries.filter { present($0, $0.type == .plugin ? "Plugins" : "Sources") } + tests.filter { present($0, "Tests") }
+let names = Set(shown.map(\.name))
+
+let package = Package(
+    name: "background-assets",
+    products: [
+        .library(name: "BackgroundAssets", type: .dynamic, targets: ["BackgroundAssets", "ExtensionFoundation"]),
+        .executable(name: "backgroundassetsd", targets: ["backgroundassetsd"]),
+        .executable(name: "backgroundassets", targets: ["backgroundassets"]),
+        .executable(name: "extension-launcher", targets: ["extension-launcher"]),
+        .plugin(name: "BundleApp", targets: ["BundleApp"]),
+    ].filter { product in
+        names.contains(product.name)
+    },
+    targets: shown,
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,32 @@
+#if TSAN
+    internal import Glibc
+    /// A value behind a lock. `pthread_mutex` because ThreadSanitizer cannot see into `Synchronization.Mutex`.
+    package final class Guarded<Value>: @unchecked Sendable {
+        private let lock: UnsafeMutablePointer<pthread_mutex_t>
+        private var value: Value
+        package init(_ value: consuming sending Value) {
+            lock = .allocate(capacity: 1)
+            lock.initialize(to: pthread_mutex_t())
+            pthread_mutex_init(lock, nil)
+            self.value = value
+        }
+        deinit { pthread_mutex_destroy(lock); lock.deallocate() }
+        package func withLock<R, E: Error>(_ body: (inout sending Value) throws(E) -> sending R) throws(E) -> sending R
+        {
+            pthread_mutex_lock(lock)
+            defer { pthread_mutex_unlock(lock) }
+            return try body(&value)
+        }
+    }
+#else
+    internal import Synchronization
+    /// A value behind a lock.
+    package final class Guarded<Value>: Sendable {
+        private let mutex: Mutex<Value>
+        package init(_ value: consuming sending Value) { mutex = Mutex(value) }
+        package func withLock<R, E: Error>(_ body: (inout sending Value) throws(E) -> sending R) throws(E) -> sending R
+        {
+            try mutex.withLock(body)
+        }
+    }
+#endif

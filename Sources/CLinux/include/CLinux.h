@@ -1,0 +1,55 @@
+// Calls and macros of Linux that Swift's Glibc module does not show: thin wrappers, no policy.
+#pragma once
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+int clinux_thread_setname(pthread_t thread, const char *name);
+int clinux_pipe2(int fds[2], int flags);
+int clinux_accept4(int socket, int flags);
+int clinux_openat2(int directory, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve);
+int clinux_renameat2(int from_directory, const char *from, int to_directory, const char *to, unsigned flags);
+int clinux_fallocate(int fd, int mode, off_t offset, off_t length);
+int clinux_sync_file_range(int fd, off_t offset, off_t length, unsigned flags);
+int clinux_pidfd_open(pid_t pid, unsigned flags);
+int clinux_pidfd_send_signal(int pidfd, int signal);
+
+// The mount id that is never used again while the machine runs (STATX_MNT_ID_UNIQUE), or the plain one on older kernels.
+int clinux_mount_id(int fd, uint64_t *mount_id);
+
+// Credentials of the peer of a unix socket.
+int clinux_peer_credentials(int socket, pid_t *pid, uid_t *uid, gid_t *gid);
+// A pidfd of the peer (SO_PEERPIDFD), or -1 with ENOPROTOOPT where the kernel has none.
+int clinux_peer_pidfd(int socket);
+
+// Sends bytes and up to 4 descriptors with them.
+ssize_t clinux_send_descriptors(int socket, const void *bytes, size_t count, const int *descriptors, int descriptor_count);
+// Receives bytes and up to 4 descriptors (close-on-exec); *descriptor_count is in: room, out: received.
+ssize_t clinux_receive_descriptors(int socket, void *bytes, size_t count, int *descriptors, int *descriptor_count);
+
+// What a child does between fork and exec; everything is prepared before the fork.
+struct clinux_spawn {
+    const char *path;
+    char *const *arguments;
+    char *const *environment;
+    const int *descriptors;      // becomes 0, 1, 2 ... in the child
+    int descriptor_count;
+    int directory;               // a directory descriptor to start in, or -1
+    int new_session;             // setsid instead of an own process group
+};
+// Starts a program with exactly these descriptors, default signals and an own process group. Returns the pid and a pidfd.
+int clinux_spawn(const struct clinux_spawn *spawn, pid_t *pid, int *pidfd);
+
+int clinux_set_parent_death_signal(int signal);
+int clinux_no_new_privileges(void);
+int clinux_close_range(unsigned first, unsigned last, unsigned flags);
+int clinux_wait_status_exited(int status);
+int clinux_wait_status_code(int status);
+int clinux_wait_status_signal(int status);
