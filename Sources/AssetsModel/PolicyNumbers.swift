@@ -40,6 +40,42 @@ package enum PolicyNumbers {
     /// Queue entries of each class held in memory; the queue itself lives in the store.
     package static let queueWindowMax = 64
 
+    // MARK: Connections
+
+    /// Until a secure connection stands: three lost packets and their retransmissions fit in.
+    package static let connectLimit = Duration.seconds(15)
+    /// Below this many bytes a second for `stallTime` a transfer gives its place to another.
+    package static let stallRate: Int64 = 1 << 10
+    package static let stallTime = Duration.seconds(10)
+    /// As browsers do: more in a row is a loop.
+    package static let redirectsMax = 10
+    /// Bytes of a redirect's body that are taken so that its connection can be used again.
+    package static let redirectBodyMax: Int64 = 16 << 10
+
+    // MARK: Retry
+
+    /// The first pause; the range that the next is drawn from doubles each time.
+    package static let retryPauseMin = Duration.seconds(1)
+    /// A server that comes back is noticed within this, and it bounds what a server may ask for.
+    package static let retryPauseMax = Duration.seconds(300)
+    /// A download that got no byte for this long is given up: its server is gone, not down.
+    package static let givesUpAfter = Duration.seconds(24 * 3600)
+    /// Somebody looks at a foreground download: without network it fails almost at once.
+    package static let foregroundOfflineLimit = Duration.seconds(3)
+    /// An installation waits a few seconds for the network, then the app becomes launchable without its asset.
+    package static let essentialOfflineLimit = Duration.seconds(5)
+    /// An installation rides out the hiccup of a server, not its outage.
+    package static let essentialServerLimit = Duration.seconds(30)
+
+    // MARK: Partial files
+
+    /// Bytes received between two syncs: what a power cut may cost.
+    package static let syncBytes: Int64 = 16 << 20
+    /// Time between two syncs while bytes arrive.
+    package static let syncTime = Duration.seconds(2)
+    /// Between two progress reports of one transfer.
+    package static let progressTime = Duration.milliseconds(100)
+
     // MARK: Requests
 
     /// Bytes of an identifier.
