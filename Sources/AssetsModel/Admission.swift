@@ -91,6 +91,8 @@ package struct Admission: Sendable {
         guard request.identifier.utf8.count <= PolicyNumbers.identifierMax else {
             throw refuse("the identifier is longer than \(PolicyNumbers.identifierMax) bytes")
         }
+        // It names files below the device directory.
+        guard request.uniqueIdentifier.isCanonicalUUID else { throw refuse("the unique identifier is no UUID") }
         guard request.size >= 0 else { throw refuse("the file size \(request.size) is negative") }
         guard !request.isEssential || request.size > 0 else {
             throw refuse("an essential download needs its exact file size", remedy: "put the size into the manifest")
@@ -153,6 +155,17 @@ extension DownloadRequest {
     /// The identifier as it can stand in a message.
     package var shownIdentifier: String {
         identifier.isEmpty ? "a download without identifier" : String(identifier.prefix(80))
+    }
+}
+
+extension String {
+    /// 36 characters, upper case, dashes in their places.
+    fileprivate var isCanonicalUUID: Bool {
+        utf8.count == 36
+            && utf8.enumerated().allSatisfy { index, byte in
+                [8, 13, 18, 23].contains(index)
+                    ? byte == UInt8(ascii: "-") : (48...57).contains(byte) || (65...70).contains(byte)
+            }
     }
 }
 
