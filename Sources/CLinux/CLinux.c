@@ -42,6 +42,12 @@ int clinux_sync_file_range(int fd, off_t offset, off_t length, unsigned flags) {
     return sync_file_range(fd, offset, length, flags);
 }
 
+ssize_t clinux_copy_file_range(int from, int to, size_t count) {
+    return copy_file_range(from, NULL, to, NULL, count, 0);
+}
+
+int clinux_syncfs(int fd) { return syncfs(fd); }
+
 int clinux_pidfd_open(pid_t pid, unsigned flags) { return (int)syscall(SYS_pidfd_open, pid, flags); }
 int clinux_pidfd_send_signal(int pidfd, int signal) {
     return (int)syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0);
