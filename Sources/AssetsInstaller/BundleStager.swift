@@ -33,8 +33,8 @@ package final class BundleStager: Sendable {
     ///
     /// When it throws, nothing of `into` is left. `progress` gets bytes of the source, read and in all.
     package func stage(
-        source: String, into: String, allowsLoopbackHTTP: Bool, isCancelled: @Sendable () -> Bool,
-        progress: @Sendable (_ bytesDone: Int64, _ bytesTotal: Int64) -> Void
+        source: String, into: String, allowsLoopbackHTTP: Bool, isCancelled: @escaping @Sendable () -> Bool,
+        progress: @escaping @Sendable (_ bytesDone: Int64, _ bytesTotal: Int64) -> Void
     ) throws(AssetsError) -> StagedBundle {
         let opened = try open(source)
         let folder = try StagingFolder(root: root, path: into, limits: limits)
@@ -77,7 +77,7 @@ package final class BundleStager: Sendable {
             try check("open") { Glibc.open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         }
         let descriptor = Descriptor(owning: fd)
-        try reading(shown) { () throws(SystemCallError) in try check("fstat") { fstat(fd, &status) } }
+        _ = try reading(shown) { () throws(SystemCallError) in try check("fstat") { fstat(fd, &status) } }
         let kind = status.st_mode & S_IFMT
         guard kind == S_IFDIR || kind == S_IFREG else {
             throw AssetsError(

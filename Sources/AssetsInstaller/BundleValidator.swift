@@ -17,7 +17,8 @@ package struct BundleValidator: Sendable {
         try app.info.refuseManagedPacks()
         let identifier = try app.identifier()
         let extensionIdentifier = try extensionBundle.identifier()
-        guard extensionIdentifier.hasPrefix(identifier + "."), extensionIdentifier.utf8.count > identifier.utf8.count + 1
+        guard extensionIdentifier.hasPrefix(identifier + "."),
+            extensionIdentifier.utf8.count > identifier.utf8.count + 1
         else {
             throw extensionBundle.info.error(
                 "CFBundleIdentifier", "is \(extensionIdentifier), which does not begin with the app's \(identifier).",

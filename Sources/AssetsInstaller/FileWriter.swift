@@ -36,7 +36,7 @@ final class FileWriter {
         try flush(to: file)
         if length > start {
             let fd = file.rawValue
-            try check("ftruncate") { ftruncate(fd, length) }
+            try check("ftruncate") { ftruncate(fd, off_t(length)) }
         }
         start = 0
     }
@@ -61,7 +61,7 @@ final class FileWriter {
         var done = 0
         while done < bytes.count {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
-            done += try check("pwrite") { pwrite(fd, rest.baseAddress, rest.count, offset + Int64(done)) }
+            done += try check("pwrite") { pwrite(fd, rest.baseAddress, rest.count, off_t(offset) + done) }
         }
     }
 }

@@ -107,9 +107,10 @@ struct PropertyList {
         var bytes = [UInt8](repeating: 0, count: sizeMax + 1)
         var count = 0
         while count < bytes.count {
-            let more = try bytes.withUnsafeMutableBytes { buffer throws(SystemCallError) in
-                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
-                return try check("read") { Glibc.read(fd, rest.baseAddress, rest.count) }
+            let more = try check("read") {
+                bytes.withUnsafeMutableBytes { buffer in
+                    Glibc.read(fd, buffer.baseAddress?.advanced(by: count), buffer.count - count)
+                }
             }
             if more == 0 { break }
             count += more

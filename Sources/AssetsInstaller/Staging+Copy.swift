@@ -43,7 +43,8 @@ extension Staging {
                 throw hostile("it holds more than \(limits.entriesMax) files and folders")
             }
             guard
-                let status = try reading(entry.text, { () throws(SystemCallError) in try statusOf(name, in: directory) })
+                let status = try reading(
+                    entry.text, { () throws(SystemCallError) in try statusOf(name, in: directory) })
             else { continue }
             switch status.st_mode & S_IFMT {
             case S_IFDIR:
@@ -76,7 +77,7 @@ extension Staging {
         }
         var status = stat()
         let fd = input.rawValue
-        try reading(entry.text) { () throws(SystemCallError) in try check("fstat") { fstat(fd, &status) } }
+        _ = try reading(entry.text) { () throws(SystemCallError) in try check("fstat") { fstat(fd, &status) } }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw hostile("\(printable(entry.text.utf8)) changed while it was copied")
         }

@@ -121,7 +121,7 @@ extension Staging {
         }
         var status = stat()
         let fd = input.rawValue
-        try reading(earlier.text) { () throws(SystemCallError) in try check("fstat") { fstat(fd, &status) } }
+        _ = try reading(earlier.text) { () throws(SystemCallError) in try check("fstat") { fstat(fd, &status) } }
         let output = try folder.makeFile(path, isProgram: status.st_mode & S_IXUSR != 0)
         try copyContents(input, to: output, entry: path) { _, _ in }
     }

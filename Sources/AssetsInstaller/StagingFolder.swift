@@ -131,16 +131,14 @@ final class StagingFolder {
         var directory = folder
         for component in components {
             let parent = directory
+            let isNew: Bool
             do throws(SystemCallError) {
-                if try Self.makeDirectory(component, in: parent, mode: Self.folderMode, mayExist: true) {
-                    try count()
-                }
+                isNew = try Self.makeDirectory(component, in: parent, mode: Self.folderMode, mayExist: true)
                 directory = try Self.openDirectory(component, in: parent)
-            } catch let error as SystemCallError {
+            } catch {
                 throw failure(error, components.joined(separator: "/"))
-            } catch let error as AssetsError {
-                throw error
             }
+            if isNew { try count() }
         }
         recent = (components, directory)
         return directory
