@@ -55,6 +55,11 @@ int clinux_chmod_path(int fd, mode_t mode) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return chmod(path, mode);
 }
+ssize_t clinux_copy_file_range(int from, int to, size_t count) {
+    return copy_file_range(from, NULL, to, NULL, count, 0);
+}
+
+int clinux_syncfs(int fd) { return syncfs(fd); }
 
 int clinux_pidfd_open(pid_t pid, unsigned flags) { return (int)syscall(SYS_pidfd_open, pid, flags); }
 int clinux_pidfd_send_signal(int pidfd, int signal) {

@@ -18,6 +18,8 @@ int clinux_openat2(int directory, const char *path, uint64_t flags, uint64_t mod
 int clinux_renameat2(int from_directory, const char *from, int to_directory, const char *to, unsigned flags);
 int clinux_fallocate(int fd, int mode, off_t offset, off_t length);
 int clinux_sync_file_range(int fd, off_t offset, off_t length, unsigned flags);
+ssize_t clinux_copy_file_range(int from, int to, size_t count);
+int clinux_syncfs(int fd);
 int clinux_pidfd_open(pid_t pid, unsigned flags);
 int clinux_pidfd_send_signal(int pidfd, int signal);
 
