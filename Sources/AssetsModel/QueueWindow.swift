@@ -10,10 +10,10 @@ package struct QueueWindow: Sendable {
 
     package init() {}
 
-    /// Takes what the store answered to a question for `PolicyNumbers.queueWindowMax` entries.
-    package mutating func load(_ records: [DownloadRecord]) {
-        entries = records
-        isComplete = records.count < PolicyNumbers.queueWindowMax
+    /// Takes what the store answered; `isComplete` when it had no more.
+    package mutating func load(_ records: [DownloadRecord], isComplete: Bool) {
+        entries = Array(records.prefix(PolicyNumbers.queueWindowMax))
+        self.isComplete = isComplete && entries.count == records.count
     }
 
     /// A new or newly startable entry.

@@ -89,7 +89,7 @@ extension AssetsService {
         let payload = folders.joined(separator: "\n")
         _ = try? await commit([.removeApp(app.id), .openIntent(id: app.id, kind: "remove", payload: payload)])
         await removeFolders(folders)
-        _ = try? await commit([.closeIntent(app.id)])
+        _ = try? await commit([.closeIntent(id: app.id)])
     }
 
     func removeFolders(_ folders: [String]) async {
@@ -110,15 +110,12 @@ extension AssetsService {
                 await stopTransfer(record.id)
                 foregroundHolders[record.id] = nil
                 let files = seams.files
-                var paths = [record.partialPath]
-                if case .finished(let intent) = record.state, record.request.kind == .archive {
-                    paths.append(intent.target)
-                }
+                let paths = [record.partialPath] + [record.archivePath].compactMap(\.self)
                 try? await seams.disk.run { () throws(SystemCallError) in
                     for path in paths { try files.remove(path) }
                 }
             }
-            guard (try? await commit(records.map { .removeDownload($0.id) })) != nil else { return }
+            guard (try? await commit(records.map { .removeDownload(id: $0.id) })) != nil else { return }
         }
     }
 
@@ -129,7 +126,14 @@ extension AssetsService {
     package func setDeveloperMode(_ isOn: Bool) async throws(AssetsError) {
         guard settings.isDeveloperModeOn != isOn else { return }
         journal(.settingChanged, .developerMode, "Developer Mode is \(isOn ? "on" : "off")")
-        try await commit([.setSetting("developer-mode", isOn ? "on" : "off")])
+        try await commit([.setSetting(name: "developer-mode", value: isOn ? "on" : "off")])
         settings.isDeveloperModeOn = isOn
+    }
+}
+
+extension DownloadRecord {
+    /// Where a fetched app archive lies.
+    fileprivate var archivePath: String? {
+        if case .finished(let intent) = state, request.kind == .archive { intent.target } else { nil }
     }
 }

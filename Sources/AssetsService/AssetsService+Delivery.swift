@@ -92,7 +92,7 @@ extension AssetsService {
                 .messageClosed, .crash, app: record.app, download: record.id,
                 "the extension died in the callback \(PolicyNumbers.deliveriesMax) times; the file stays where it is")
         }
-        _ = try? await commit([.removeDownload(record.id)])
+        _ = try? await commit([.removeDownload(id: record.id)])
         rounds[record.id] = nil
         if hasMoreMessages.contains(record.app) { await deliverPending(of: record.app) }
         activityChanged?()

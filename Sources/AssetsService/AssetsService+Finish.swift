@@ -11,7 +11,7 @@ extension AssetsService {
     func finish(_ record: DownloadRecord, length: Int64, inode: UInt64) async {
         let intent = FinishIntent(target: finishTarget(of: record), inode: inode, length: length)
         do throws(AssetsError) {
-            try await commit([.setDownloadState(record.id, .finishing(intent))])
+            try await commit([.setDownloadState(id: record.id, .finishing(intent))])
         } catch { return await postpone(record, after: error) }
         await complete(record, intent)
     }
@@ -35,7 +35,7 @@ extension AssetsService {
             .downloadFinished, .none, app: record.app, download: record.id,
             "\(record.request.identifier), \(intent.length) bytes")
         do throws(AssetsError) {
-            try await commit([.setDownloadState(record.id, .finished(intent))])
+            try await commit([.setDownloadState(id: record.id, .finished(intent))])
         } catch { return await postpone(record, after: error) }
         record.state = .finished(intent)
         foregroundHolders[record.id] = nil

@@ -234,7 +234,7 @@ extension AssetsService {
         journal(.installStaged, .none, app: app, "\(description.name) \(description.version)")
         if isGated { journal(.gateShut, .gate, app: app) }
         var changes: [StoreChange] = [.saveApp(appRecord), .saveInstallation(record)]
-        if let archive { changes.append(.removeDownload(archive.id)) }
+        if let archive { changes.append(.removeDownload(id: archive.id)) }
         do throws(AssetsError) { try await commit(changes) } catch {
             apps[app] = nil
             throw error
@@ -322,7 +322,7 @@ extension AssetsService {
         let essentials = wanted.filter(\.isEssential)
         installations[id]?.progress.asked(essentialBytes: essentials.reduce(0) { $0 + $1.size })
         installations[id]?.essentialRemaining = essentials.count
-        var changes: [StoreChange] = [.saveApp(app), .removeDownload(manifestRow.id)] + records.map { .insertDownload($0) }
+        var changes: [StoreChange] = [.saveApp(app), .removeDownload(id: manifestRow.id)] + records.map { .insertDownload($0) }
         if var record = installations[id]?.record, !essentials.isEmpty, app.gate == .shut {
             record.phase = .essential
             installations[id]?.record = record
@@ -333,7 +333,7 @@ extension AssetsService {
         }
         do throws(AssetsError) { try await commit(changes) } catch {
             journal(.downloadRefused, .duplicate, app: appID, error.description)
-            _ = try? await commit([.removeDownload(manifestRow.id)])
+            _ = try? await commit([.removeDownload(id: manifestRow.id)])
             isAnswered = false
         }
         let files = seams.files
@@ -359,11 +359,11 @@ extension AssetsService {
 
     private func watchEssentials(_ id: String) async {
         guard let app = installations[id]?.record.app,
-            let live = try? await seams.store.liveEssentials(app: app)
+            let live = try? await seams.store.counts(app: app, .essential)
         else { return }
         installations[id]?.essentialRemaining = live.count
         if let total = installations[id]?.progress.expected, total == 0 {
-            installations[id]?.progress.asked(essentialBytes: live.bytes)
+            installations[id]?.progress.asked(essentialBytes: live.size)
         }
         reportEssentials(id)
     }

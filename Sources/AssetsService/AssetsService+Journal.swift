@@ -22,7 +22,7 @@ extension AssetsService {
     private func flushJournal() {
         isFlushPlanned = false
         guard !pendingJournal.isEmpty else { return }
-        launch { service in try? await service.commit([]) }
+        launch { service in _ = try? await service.commit([]) }
     }
 
     /// Writes changes and pending journal rows in one transaction. Returns the sequences of inserted downloads.
@@ -56,7 +56,7 @@ extension AssetsService {
 
     /// Journal rows after `number`, oldest first.
     package func journalRows(app: String?, after number: Int64, limit: Int) async throws(AssetsError)
-        -> [NumberedJournalEntry]
+        -> [JournalRow]
     {
         try await commit([])
         do throws(StoreError) {

@@ -76,7 +76,7 @@ extension AssetsService {
     func remove(_ record: DownloadRecord) async throws(AssetsError) {
         windows[record.transferClass]?.remove(id: record.id)
         running[record.id]?.isCancelled = true
-        try await commit([.removeDownload(record.id)])
+        try await commit([.removeDownload(id: record.id)])
         await stopTransfer(record.id)
         foregroundHolders[record.id] = nil
         let partial = record.partialPath
@@ -107,11 +107,11 @@ extension AssetsService {
         journal(
             event, event == .downloadPromoted ? .requested : .disconnected, app: record.app, download: record.id,
             "\(before) to \(transferClass)")
-        var changes: [StoreChange] = [.setDownloadClass(record.id, transferClass)]
+        var changes: [StoreChange] = [.setDownloadClass(id: record.id, transferClass)]
         if isWaiting {
             changes.append(
                 .setDownloadWait(
-                    record.id, notBefore: nil, reason: .none, detail: "", retry: record.retry,
+                    id: record.id, notBefore: nil, reason: .none, detail: "", retry: record.retry,
                     attempts: record.attempts))
         }
         try await commit(changes)
@@ -200,17 +200,18 @@ extension AssetsService {
         let version = windowVersions[transferClass, default: 0]
         let held = transferClass == .essential ? [] : apps.values.filter { $0.gate == .shut }.map(\.id).sorted()
         do throws(StoreError) {
-            let records = try await seams.store.next(
-                transferClass, at: calendarNow, excluding: running.keys.sorted(), excludingApps: held,
-                limit: PolicyNumbers.queueWindowMax)
+            // Those that run are among the answers: only the store's state says that they do not wait.
+            let limit = PolicyNumbers.queueWindowMax + running.count
+            let found = try await seams.store.next(transferClass, at: calendarNow, excluding: held, limit: limit)
+            let records = found.filter { running[$0.id] == nil }
             var window = QueueWindow()
-            window.load(records)
+            window.load(records, isComplete: found.count < limit)
             windows[transferClass] = window
             if version != windowVersions[transferClass, default: 0] { windows[transferClass]?.invalidate() }
             await planRetryTimer()
             return version != windowVersions[transferClass, default: 0] || !records.isEmpty
         } catch {
-            journal(.warning, .network, "the queue cannot be read: \(error)")
+            journal(.warning, .space, "the queue cannot be read: \(error)")
             return false
         }
     }
@@ -227,7 +228,12 @@ extension AssetsService {
 
     /// Wakes the queue when the next postponed download is due.
     func planRetryTimer() async {
-        guard let due = try? await seams.store.earliestNotBefore() else {
+        var earliest: Duration?
+        for transferClass in TransferClass.allCases {
+            guard let due = try? await seams.store.earliestNotBefore(transferClass, after: calendarNow) else { continue }
+            earliest = min(earliest ?? due, due)
+        }
+        guard let due = earliest else {
             if let timer = retryTimer { seams.loop.cancel(timer.token) }
             retryTimer = nil
             return

@@ -1,13 +1,22 @@
 // Start and end of the service: every open intent is completed from what is on disk, never guessed.
-internal import AssetsModel
+package import AssetsModel
 internal import AssetsOS
 internal import AssetsStore
+internal import AssetsTransfer
 
 extension AssetsService {
+    /// A journal row from outside the service.
+    package func note(_ event: JournalEvent, _ reason: Reason, _ detail: String) { journal(event, reason, detail) }
+
     /// Brings the device back to where it was and begins to work. Call once, before any client.
     package func start() async throws(AssetsError) {
         do throws(StoreError) {
-            settings.isDeveloperModeOn = try await seams.store.settings()["developer-mode"] == "on"
+            let stored = try await seams.store.settings()
+            settings.isDeveloperModeOn = stored["developer-mode"] == "on"
+            deviceName = stored["device"] ?? seams.random.uuid()
+            if stored["device"] == nil {
+                _ = try await seams.store.apply([.setSetting(name: "device", value: deviceName)])
+            }
             for app in try await seams.store.apps() { apps[app.id] = app }
             for record in try await seams.store.installations() where !record.phase.isFinal {
                 installations[record.id] = Installation(record: record)
@@ -34,7 +43,7 @@ extension AssetsService {
         for app in extensions { await endExtension(of: app) }
         await seams.transfers.stop()
         _ = try? await commit([])
-        try? await seams.store.checkpoint()
+        try? await seams.store.checkpoint(.truncate)
     }
 
     private func makeFolders() async throws(AssetsError) {
@@ -50,12 +59,12 @@ extension AssetsService {
     }
 
     private func closeIntents() async throws(AssetsError) {
-        let intents: [StoredIntent]
+        let intents: [IntentRecord]
         do throws(StoreError) { intents = try await seams.store.intents() } catch { throw AssetsError(error) }
         for intent in intents where intent.kind == "remove" {
             await removeFolders(intent.payload.split(separator: "\n").map(String.init))
             journal(.recovered, .restart, app: intent.id, "removal completed")
-            try await commit([.closeIntent(intent.id)])
+            try await commit([.closeIntent(id: intent.id)])
         }
     }
 
@@ -75,7 +84,7 @@ extension AssetsService {
 
     private func completeFinishes() async {
         var last: Int64 = 0
-        while let records = try? await seams.store.finishing(after: last, limit: PolicyNumbers.queueWindowMax),
+        while let records = try? await seams.store.liveDownloads(after: last, limit: Store.pageMax),
             let end = records.last?.sequence
         {
             last = end
@@ -90,8 +99,8 @@ extension AssetsService {
         let files = seams.files
         let partial = record.partialPath
         let isThere = try? await seams.disk.run { () throws(SystemCallError) in
-            try files.status(intent.target)?.inode == intent.inode
-                || files.status(partial)?.inode == intent.inode
+            let present = [try files.status(intent.target), try files.status(partial)]
+            return present.contains { $0?.inode == intent.inode }
         }
         if isThere == true {
             journal(.recovered, .restart, app: record.app, download: record.id, "finish completed")
@@ -101,7 +110,7 @@ extension AssetsService {
             .warning, .restart, app: record.app, download: record.id,
             "neither partial nor finished file is there; fetched again")
         _ = try? await commit([
-            .setDownloadState(record.id, .waiting), .setDownloadResume(record.id, nil, received: 0),
+            .setDownloadState(id: record.id, .waiting), .setDownloadResume(id: record.id, nil, received: 0),
         ])
     }
 

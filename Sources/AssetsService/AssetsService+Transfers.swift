@@ -96,7 +96,7 @@ extension AssetsService {
         let received = transfer.received
         launch { service in
             guard service.running[id]?.isCancelled == false else { return }
-            _ = try? await service.commit([.setDownloadResume(id, resume, received: received)])
+            _ = try? await service.commit([.setDownloadResume(id: id, resume, received: received)])
         }
     }
 
@@ -149,9 +149,9 @@ extension AssetsService {
             let received = running[record.id]?.received ?? record.received
             _ = try? await commit([
                 .setDownloadWait(
-                    record.id, notBefore: at, reason: interruption.reason, detail: interruption.failure.reason,
+                    id: record.id, notBefore: at, reason: interruption.reason, detail: interruption.failure.reason,
                     retry: record.retry, attempts: record.attempts),
-                .setDownloadResume(record.id, record.resume, received: received),
+                .setDownloadResume(id: record.id, record.resume, received: received),
             ])
             await planRetryTimer()
         }
@@ -164,7 +164,7 @@ extension AssetsService {
             .downloadFailed, reason, app: record.app, download: record.id,
             "\(record.request.identifier): \(failure.reason)")
         do throws(AssetsError) {
-            try await commit([.setDownloadState(record.id, .failed(failure))])
+            try await commit([.setDownloadState(id: record.id, .failed(failure))])
         } catch { return await postpone(record, after: error) }
         record.state = .failed(failure)
         let partial = record.partialPath

@@ -1,6 +1,6 @@
 // The service: one isolation domain that asks the rules and performs what they say.
-package import AssetsModel
-package import AssetsOS
+internal import AssetsModel
+internal import AssetsOS
 internal import AssetsStore
 internal import AssetsTransfer
 
@@ -13,6 +13,8 @@ package actor AssetsService {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { seams.loop.asUnownedSerialExecutor() }
 
     var settings = DeviceSettings()
+    /// A UUID that the device keeps.
+    var deviceName = ""
     var apps: [String: AppRecord] = [:]
     var installations: [String: Installation] = [:]
 

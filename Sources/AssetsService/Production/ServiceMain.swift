@@ -1,7 +1,7 @@
 // The production service: real parts joined, one process for one device.
 internal import AssetsInstaller
 internal import AssetsModel
-package import AssetsOS
+internal import AssetsOS
 internal import AssetsStore
 internal import AssetsTransfer
 internal import Glibc

@@ -1,6 +1,7 @@
 // org.backgroundassets.Device: what the device's user asks for.
 internal import AssetsModel
 internal import AssetsOS
+internal import AssetsStore
 internal import AssetsWire
 internal import Glibc
 

@@ -1,5 +1,6 @@
 // Values of the rules as messages, and back.
 internal import AssetsModel
+internal import AssetsStore
 internal import AssetsWire
 internal import FoundationEssentials
 
