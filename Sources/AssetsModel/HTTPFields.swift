@@ -94,8 +94,9 @@ package enum HTTPDate {
         func number(_ range: Range<Int>) -> Int64? {
             ASCIIText.number(String(decoding: bytes[range], as: UTF8.self))
         }
-        guard let day = number(5..<7), let month = months.firstIndex(of: String(decoding: bytes[8..<11], as: UTF8.self)),
-            let year = number(12..<16), let hour = number(17..<19), let minute = number(20..<22),
+        let name = String(decoding: bytes[8..<11], as: UTF8.self)
+        guard let day = number(5..<7), let month = months.firstIndex(of: name), let year = number(12..<16),
+            let hour = number(17..<19), let minute = number(20..<22),
             let second = number(23..<25), (1...31).contains(day), year >= 1970, hour < 24, minute < 60, second <= 60
         else { return nil }
         return daysSince1970(year: year, month: Int64(month) + 1, day: day) * 86400 + hour * 3600 + minute * 60 + second

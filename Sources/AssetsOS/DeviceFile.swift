@@ -56,7 +56,7 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
         let fd = descriptor.rawValue
         do throws(SystemCallError) {
             try check("fallocate") { clinux_fallocate(fd, Self.keepSize, 0, off_t(total)) }
-        } catch where error.number == EOPNOTSUPP || error.number == ENOSYS {
+        } catch let error where error.number == EOPNOTSUPP || error.number == ENOSYS {
             return
         }
     }

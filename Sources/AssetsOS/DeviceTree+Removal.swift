@@ -13,7 +13,7 @@ extension DeviceTree {
             try withParent(of: path) { (parent, name) throws(SystemCallError) in
                 try Self.remove(FileName(name), in: parent)
             }
-        } catch where error.number == ENOENT || error.number == ENOTDIR {
+        } catch let error where error.number == ENOENT || error.number == ENOTDIR {
             return
         }
     }
@@ -70,9 +70,9 @@ extension DeviceTree {
                     name.with { clinux_renameat2(folder, $0, top, "\(temporaryPrefix)\(number)", RenameFlag.noReplace) }
                 }
                 return
-            } catch where error.number == EEXIST {
+            } catch let error where error.number == EEXIST {
                 continue
-            } catch where error.number == ENOENT {
+            } catch let error where error.number == ENOENT {
                 return
             }
         }
@@ -83,9 +83,9 @@ extension DeviceTree {
         do throws(SystemCallError) {
             try check("unlinkat") { name.with { unlinkat(parent, $0, 0) } }
             return true
-        } catch where error.number == EISDIR {
+        } catch let error where error.number == EISDIR {
             return false
-        } catch where error.number == ENOENT {
+        } catch let error where error.number == ENOENT {
             return true
         }
     }
@@ -95,9 +95,9 @@ extension DeviceTree {
         do throws(SystemCallError) {
             try check("unlinkat") { name.with { unlinkat(parent, $0, AT_REMOVEDIR) } }
             return true
-        } catch where error.number == ENOTEMPTY || error.number == EEXIST {
+        } catch let error where error.number == ENOTEMPTY || error.number == EEXIST {
             return false
-        } catch where error.number == ENOENT {
+        } catch let error where error.number == ENOENT {
             return true
         }
     }

@@ -33,7 +33,7 @@ package final class DeviceTree: FileTree {
             do throws(SystemCallError) {
                 let fd = folder.rawValue
                 try check("mkdirat") { mkdirat(fd, name, Self.directoryMode) }
-            } catch where error.number == EEXIST {
+            } catch let error where error.number == EEXIST {
                 // The next round opens it, which fails where it is no directory.
             }
         }
@@ -56,7 +56,7 @@ package final class DeviceTree: FileTree {
                 try check("fstatat") { fstatat(parent, name, &result, AT_SYMLINK_NOFOLLOW) }
                 return FileStatus(result)
             }
-        } catch where error.number == ENOENT || error.number == ENOTDIR {
+        } catch let error where error.number == ENOENT || error.number == ENOTDIR {
             return nil
         }
     }
@@ -146,7 +146,9 @@ package final class DeviceTree: FileTree {
     }
 
     package func replaceLink(_ path: String, target: String) throws(SystemCallError) {
-        guard !target.isEmpty, !target.utf8.contains(0) else { throw SystemCallError(call: "symlinkat", number: EINVAL) }
+        guard !target.isEmpty, !target.utf8.contains(0) else {
+            throw SystemCallError(call: "symlinkat", number: EINVAL)
+        }
         try withParent(of: path) { (parent, name) throws(SystemCallError) in
             let temporary = Self.temporaryName()
             try check("symlinkat") { symlinkat(target, parent, temporary) }
@@ -186,7 +188,7 @@ package final class DeviceTree: FileTree {
                 bytes.withUnsafeMutableBytes { clinux_get_attribute(fd, name, $0.baseAddress, $0.count) }
             }
             return String(decoding: bytes[..<Int(count)], as: UTF8.self)
-        } catch where error.number == ENODATA {
+        } catch let error where error.number == ENODATA {
             return nil
         }
     }
