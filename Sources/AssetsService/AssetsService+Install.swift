@@ -491,11 +491,11 @@ extension AssetsService {
     }
 }
 
-/// An empty folder for a build that is being unpacked.
+/// Makes room for a build that is being unpacked.
 func prepareStaging(_ files: any FileTree, _ folder: String) throws(AssetsError) {
     do throws(SystemCallError) {
         try files.remove(folder)
-        try files.makeDirectory(folder)
+        try files.makeDirectory(folder.parentPath)
     } catch {
         throw AssetsError(.storageFailed, "the device folder: \(error)", remedy: "check space and permissions")
     }

@@ -164,6 +164,9 @@ struct ArchiveStaging: BundleStaging {
     func stage(
         source: String, into folder: String, allowsLoopbackHTTP: Bool, isCancelled: @escaping @Sendable () -> Bool
     ) throws(AssetsError) -> AppDescription {
-        AppDescription(bundleIdentifier: "", name: "", version: "", build: "", bundleFolder: "", executable: "", manifestURL: "", restrictions: .init(downloadAllowance: 0, essentialDownloadAllowance: nil, allowedDomains: []), maxInstallSize: 0, essentialMaxInstallSize: nil, extensionIdentifier: "", extensionExecutable: "", groups: [], sharedGroups: [])
+try BundleStager(root: root).stage(
+            source: source, into: folder, allowsLoopbackHTTP: allowsLoopbackHTTP, isCancelled: isCancelled,
+            progress: { _, _ in }
+        ).description
     }
 }
