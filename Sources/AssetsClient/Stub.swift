@@ -24,26 +24,10 @@ package final class ServiceConnection: Sendable {
     }
     package func close() {}
 }
-package struct DeviceLocation: Sendable {
-    package var root: String
-    package static func find(option: String?, environment: [String: String]) throws(ClientError) -> DeviceLocation {
-        throw ClientError(.unreachable("stub"))
-    }
-}
 package enum ServiceStarter {
     package static func connect(to location: DeviceLocation, startIfNeeded: Bool) throws(ClientError)
         -> ServiceConnection
     {
-        throw ClientError(.unreachable("stub"))
-    }
-}
-package enum WireCodec {
-    package struct Header { package var method: String?; package var error: String? }
-    package static func decodeHeader(_ frame: [UInt8]) throws -> Header { throw ClientError(.unreachable("stub")) }
-    package static func decodeParameters<M: WireMethod>(_ method: M.Type, _ frame: [UInt8]) throws -> M.Parameters {
-        throw ClientError(.unreachable("stub"))
-    }
-    package static func reply<M: WireMethod>(_ method: M.Type, _ value: M.Reply, continues: Bool) throws -> [UInt8] {
         throw ClientError(.unreachable("stub"))
     }
 }

@@ -46,7 +46,9 @@ open class BAURLDownload: BADownload, @unchecked Sendable {
     }
 
     /// Makes a download that is not essential, of unknown size, with the default priority.
-    @available(*, deprecated, message: "say the file's size: init(identifier:request:fileSize:applicationGroupIdentifier:)")
+    @available(
+        *, deprecated, message: "say the file's size: init(identifier:request:fileSize:applicationGroupIdentifier:)"
+    )
     public convenience init(identifier: String, request: URLRequest, applicationGroupIdentifier: String) {
         self.init(
             identifier: identifier, request: request, essential: false, fileSize: 0,
@@ -56,8 +58,7 @@ open class BAURLDownload: BADownload, @unchecked Sendable {
     /// Makes a download that is not essential, of unknown size.
     @available(
         *, deprecated,
-        message:
-            "say the file's size: init(identifier:request:essential:fileSize:applicationGroupIdentifier:priority:)"
+        message: "say the file's size: init(identifier:request:essential:fileSize:applicationGroupIdentifier:priority:)"
     )
     public convenience init(
         identifier: String, request: URLRequest, applicationGroupIdentifier: String, priority: BADownload.Priority

@@ -66,21 +66,25 @@ struct DownloadContent: Hashable, Sendable {
             priority: Int64(priority), kind: kind.rawValue, state: Int64(state.rawValue))
     }
 
-    /// Bytes of the wire that a message needs beside the download's own texts.
-    private static let messageOverheadMax = 4096
+    /// Bytes of a message around the texts of one download: names of members, numbers, the message itself.
+    private static let overheadMax = 1024
+
+    /// At most so many bytes has the download in a message.
+    var wireSize: Int {
+        let texts = [identifier, uniqueIdentifier, url, method, group] + headers.flatMap { [$0.name, $0.value] }
+        // JSON writes some bytes as six, and a header field has about thirty of its own.
+        let escaped = texts.reduce(0) { sum, text in
+            sum + text.utf8.reduce(16) { $0 + ($1 < 0x20 || $1 == 0x22 || $1 == 0x5C || $1 == 0x7F ? 6 : 1) }
+        }
+        return escaped + (body.count + 2) / 3 * 4 + Self.overheadMax
+    }
 
     /// Why this download cannot even be put into a message; `nil` when it can.
     var obstacle: String? {
         if hasBodyStream {
             return "the request of \(identifier) has its body as a stream; set httpBody instead"
         }
-        // A text needs up to six bytes for a byte when it is written as JSON.
-        let texts = [identifier, url, method, group] + headers.flatMap { [$0.name, $0.value] }
-        let escaped = texts.reduce(0) { sum, text in
-            sum + text.utf8.reduce(8) { $0 + ($1 < 0x20 || $1 == 0x22 || $1 == 0x5C || $1 == 0x2F ? 6 : 1) }
-        }
-        let total = escaped + body.count / 3 * 4 + 4 + Self.messageOverheadMax
-        return total > WireLimit.messageMax
+        return wireSize > WireLimit.messageMax
             ? "the request of \(identifier) is larger than \(WireLimit.messageMax) bytes" : nil
     }
 }

@@ -72,7 +72,8 @@ final class GroupContainers: Sendable {
             grant = identify().map { Grant(groups: $0.groups, root: $0.root) }
         } else {
             let groups = BundleEntitlements(executable: executable).groups
-            grant = (try? DeviceLocation.find(option: nil, environment: environment)).map {
+            let folder = FileManager.default.currentDirectoryPath
+            grant = DeviceLocation(environment: environment, currentFolder: folder).map {
                 Grant(groups: groups, root: $0.root)
             }
         }

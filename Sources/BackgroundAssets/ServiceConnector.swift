@@ -42,7 +42,11 @@ struct AppConnector: ServiceConnector {
     func openEvents() throws -> ServiceConnection { try open() }
 
     private func open() throws -> ServiceConnection {
-        let location = try DeviceLocation.find(option: nil, environment: environment)
+        let folder = FileManager.default.currentDirectoryPath
+        guard let location = DeviceLocation(environment: environment, currentFolder: folder) else {
+            throw AssetsFailure.error(
+                .callerConnectionInvalid, "there is no device: neither \(DeviceLocation.variable) nor HOME is set")
+        }
         let connection = try ServiceStarter.connect(to: location, startIfNeeded: true)
         if let app = environment[EnvironmentKey.declaredApp], !app.isEmpty {
             do {
