@@ -5,7 +5,7 @@ internal import AssetsWire
 internal import Dispatch
 internal import ExtensionFoundation
 internal import Foundation
-@preconcurrency internal import Glibc
+internal import Glibc
 
 extension BADownloaderExtension {
     /// Starts the extension and serves the calls of the asset service until it closes the connection.
@@ -16,8 +16,7 @@ extension BADownloaderExtension {
             Diagnostics.warn("\(AppExtensionError.notStartedByService("the asset service"))")
             exit(EX_USAGE)
         }
-        // What the extension prints goes to the journal line by line, whether or not the process is stopped later.
-        setvbuf(stdout, nil, _IOLBF, 0)
+        StandardOutput.sendLineByLine()
         let host = ExtensionHost(Self(), socket: Descriptor(owning: InheritedDescriptor.entryPoints)) {
             // The service has closed the socket: nothing that is still to do counts.
             _exit(0)
@@ -190,7 +189,7 @@ extension BADownloaderExtension {
     private nonisolated func reply(_ frame: [UInt8]) {
         // The process may be stopped as soon as the service has the reply.
         replies.async { [socket] in
-            fflush(nil)
+            StandardOutput.flush()
             socket.write(frame)
         }
     }

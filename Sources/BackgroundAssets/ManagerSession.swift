@@ -348,9 +348,10 @@ private final class Opening: Sendable {
     }
 
     func wait(_ limit: DispatchTimeInterval) throws -> String {
-        if semaphore.wait(timeout: .now() + limit) == .timedOut {
+        _ = semaphore.wait(timeout: .now() + limit)
+        guard let outcome = result.withLock({ $0 }) else {
             throw AssetsFailure.error(.callerConnectionInvalid, "the service did not open a session in time")
         }
-        return try result.withLock { $0 }!.get()
+        return try outcome.get()
     }
 }

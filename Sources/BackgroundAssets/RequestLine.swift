@@ -5,8 +5,13 @@ internal import AssetsOS
 internal import AssetsWire
 
 /// Calls the service from the caller's thread, and connects when there is no connection yet or any more.
+///
+/// The connection stays open as long as it works: the foreground downloads of this process depend on it.
 final class RequestLine: Sendable {
     private let connector: any ServiceConnector
+    /// One call after the other; held during a call.
+    private let turn = Guarded(())
+    /// Changed by whoever has the turn.
     private let connection = Guarded<ServiceConnection?>(nil)
 
     init(connector: any ServiceConnector) { self.connector = connector }
@@ -18,20 +23,8 @@ final class RequestLine: Sendable {
     func call<M: WireMethod>(
         _ method: M.Type, _ parameters: M.Parameters, wasRepeated: inout Bool
     ) throws -> M.Reply {
-        let (connection, isFresh) = try open()
-        do {
-            return try connection.call(method, parameters)
-        } catch {
-            drop(connection, after: error)
-            guard case .unreachable = error.kind, !isFresh, connector.canReconnect else { throw error }
-        }
-        wasRepeated = true
-        let second = try open().connection
-        do {
-            return try second.call(method, parameters)
-        } catch {
-            drop(second, after: error)
-            throw error
+        try perform(wasRepeated: &wasRepeated) { connection throws(ClientError) in
+            try connection.call(method, parameters)
         }
     }
 
@@ -43,57 +36,39 @@ final class RequestLine: Sendable {
 
     /// Calls a method that answers pages, and collects its replies.
     func collect<M: WireMethod>(_ method: M.Type, _ parameters: M.Parameters) throws -> [M.Reply] {
-        let (connection, isFresh) = try open()
-        do {
-            return try pages(of: method, parameters, on: connection)
-        } catch let error as ClientError {
-            drop(connection, after: error)
-            guard case .unreachable = error.kind, !isFresh, connector.canReconnect else { throw error }
-        }
-        let second = try open().connection
-        do {
-            return try pages(of: method, parameters, on: second)
-        } catch let error as ClientError {
-            drop(second, after: error)
-            throw error
+        var wasRepeated = false
+        return try perform(wasRepeated: &wasRepeated) { connection in
+            var replies: [M.Reply] = []
+            try connection.stream(method, parameters) { reply in
+                replies.append(reply)
+                return true
+            }
+            return replies
         }
     }
 
     /// Closes the connection; the next call makes a new one.
     func close() {
-        let old = connection.withLock { connection in
-            defer { connection = nil }
-            return connection
-        }
-        old?.close()
+        connection.withLock { $0 }?.close()
     }
 
-    private func pages<M: WireMethod>(
-        of method: M.Type, _ parameters: M.Parameters, on connection: ServiceConnection
-    ) throws -> [M.Reply] {
-        var replies: [M.Reply] = []
-        try connection.stream(method, parameters) { reply in
-            replies.append(reply)
-            return true
-        }
-        return replies
-    }
-
-    private func open() throws -> (connection: ServiceConnection, isFresh: Bool) {
-        try connection.withLock { connection in
-            if let open = connection { return (open, false) }
+    private func perform<Reply: Sendable>(
+        wasRepeated: inout Bool, _ exchange: (ServiceConnection) throws -> Reply
+    ) throws -> Reply {
+        try turn.withLock { _ in
+            if let open = connection.withLock({ $0 }) {
+                do {
+                    return try exchange(open)
+                } catch let error as ClientError {
+                    guard case .unreachable = error.kind else { throw error }
+                    connection.withLock { $0 = nil }
+                    guard connector.canReconnect else { throw error }
+                    wasRepeated = true
+                }
+            }
             let fresh = try connector.openRequests()
-            connection = fresh
-            return (fresh, true)
+            connection.withLock { $0 = fresh }
+            return try exchange(fresh)
         }
-    }
-
-    /// A refusal leaves the connection usable; anything else does not.
-    private func drop(_ dead: ServiceConnection, after error: ClientError) {
-        if case .refused = error.kind { return }
-        connection.withLock { connection in
-            if connection === dead { connection = nil }
-        }
-        dead.close()
     }
 }

@@ -39,6 +39,7 @@ public enum AppExtensionError: Error, Hashable, Sendable, CustomStringConvertibl
     /// The process was not started by the service of its extension point.
     case notStartedByService(String)
 
+    /// What is wrong, as a sentence.
     public var description: String {
         switch self {
         case .noExtensionPoint(let type):
