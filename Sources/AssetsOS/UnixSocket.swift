@@ -81,7 +81,7 @@ package enum UnixSocket {
     ///
     /// A socket that is already there is replaced; the caller makes sure, with a `LockFile`, that nobody serves it.
     package static func listen(at path: String) throws(SystemCallError) -> Descriptor {
-        let folder = try privateFolder(SocketPath(path).folder)
+        let folder = try makePrivateFolder(SocketPath(path).folder)
         let name = SocketPath(path).name
         try removeSocket(name, in: folder)
         let listener = try make(.stream)
@@ -131,7 +131,7 @@ package enum UnixSocket {
     }
 
     /// Ends both directions, so that blocked calls on `socket` return; the descriptor stays open.
-    package static func shutDown(_ socket: borrowing Descriptor) {
+    package static func shutDown(_ socket: SharedDescriptor) {
         _ = shutdown(socket.rawValue, Int32(SHUT_RDWR))
     }
 
@@ -198,9 +198,10 @@ package enum UnixSocket {
 
     // MARK: The folder
 
-    /// Makes or opens a folder that nobody else can enter.
-    private static func privateFolder(_ path: String) throws(SystemCallError) -> Descriptor {
-        if mkdir(path, 0o700) == -1 && errno != EEXIST { throw SystemCallError(call: "mkdir", number: errno) }
+    /// Opens a folder that nobody else can enter; makes it, and what is missing above it, with mode 0700.
+    @discardableResult
+    package static func makePrivateFolder(_ path: String) throws(SystemCallError) -> Descriptor {
+        try makeFolder(path)
         let folder = try Descriptor.directory(path)
         let raw = folder.rawValue
         var status = stat()
@@ -211,6 +212,19 @@ package enum UnixSocket {
         guard status.st_mode & S_ISVTX == 0 else { throw SystemCallError(call: "fchmod", number: EPERM) }
         try check("fchmod") { fchmod(raw, 0o700) }
         return folder
+    }
+
+    private static func makeFolder(_ path: String) throws(SystemCallError) {
+        do throws(SystemCallError) {
+            try check("mkdir") { mkdir(path, 0o700) }
+        } catch {
+            if error.number == EEXIST { return }
+            let parent = SocketPath(path).folder
+            guard error.number == ENOENT, parent != path, parent != "." else { throw error }
+            try makeFolder(parent)
+            // Somebody else may have made it meanwhile.
+            if mkdir(path, 0o700) == -1 && errno != EEXIST { throw SystemCallError(call: "mkdir", number: errno) }
+        }
     }
 
     /// Removes the socket that an earlier service left. Anything else of that name stays, and `bind` fails.

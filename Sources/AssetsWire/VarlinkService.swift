@@ -98,7 +98,9 @@ extension WireCodec {
     package static func refusal(of method: String, _ refusal: Refusal) -> [UInt8] {
         let name = CallHeader(method: method).interface + ".Refused"
         // Fails only for texts that fill a message; the code is what callers act on.
-        return (try? error(name, refusal)) ?? Array(
-            "{\"error\":\"\(name)\",\"parameters\":{\"code\":\(refusal.code),\"reason\":\"\",\"remedy\":\"\"}}".utf8)
+        return (try? error(name, refusal))
+            ?? Array(
+                "{\"error\":\"\(name)\",\"parameters\":{\"code\":\(refusal.code),\"reason\":\"\",\"remedy\":\"\"}}".utf8
+            )
     }
 }
