@@ -74,7 +74,7 @@ let libraries: [Target] = [
     .target(name: "CommandLineKit", dependencies: ["AssetsOS"], swiftSettings: strict),
     .target(
         name: "AssetsCommands",
-        dependencies: ["CommandLineKit", "AssetsWire", "AssetsOS", "AssetsClient", "DevelopmentServer"],
+        dependencies: ["CommandLineKit", "AssetsModel", "AssetsWire", "AssetsOS", "AssetsClient", "DevelopmentServer"],
         swiftSettings: strict),
 
     .executableTarget(

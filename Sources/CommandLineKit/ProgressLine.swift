@@ -9,12 +9,15 @@ package struct Progress: Hashable, Sendable {
     /// Bytes so far and in all; 0 where they are not known.
     package var received: Int64
     package var expected: Int64
+    /// A sentence on what is waited for; shown while nothing moves.
+    package var note: String
 
-    package init(phase: String, fraction: Double, received: Int64 = 0, expected: Int64 = 0) {
+    package init(phase: String, fraction: Double, received: Int64 = 0, expected: Int64 = 0, note: String = "") {
         self.phase = phase
         self.fraction = fraction.isFinite ? min(1, max(0, fraction)) : 0
         self.received = max(0, received)
         self.expected = max(0, expected)
+        self.note = note
     }
 }
 
@@ -71,14 +74,17 @@ package struct ProgressLine: Sendable {
 
     private func plain(_ progress: Progress, isNew: Bool) -> String {
         let phase = TerminalText.printable(progress.phase)
-        let numbers = [Format.percent(progress.fraction), amount(progress)].filter { !$0.isEmpty }
+        let note = TerminalText.printable(progress.note)
+        let numbers = [Format.percent(progress.fraction), amount(progress), note].filter { !$0.isEmpty }
         return "\(phase): \(numbers.joined(separator: ", "))\n"
     }
 
     private func bar(_ progress: Progress, width: Int) -> String {
         let phase = TerminalText.printable(progress.phase)
         let percent = Format.percent(progress.fraction)
-        let details = [amount(progress), speed(progress)].filter { !$0.isEmpty }
+        let speed = speed(progress)
+        let details = [amount(progress), speed.isEmpty ? TerminalText.printable(progress.note) : speed]
+            .filter { !$0.isEmpty }
         let padded = String(repeating: " ", count: max(0, 5 - percent.count)) + percent
         // What matters least goes first when there is no room.
         for count in stride(from: details.count, through: 0, by: -1) {
