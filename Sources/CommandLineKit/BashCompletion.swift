@@ -18,7 +18,7 @@ extension Tool {
             "            --) return ;;",
             "            \(pattern(valued)) ((index++)) ;;",
             "            -*) ;;",
-            "            *) verb=$word; break ;;",
+            "            *) [[ -n $verb ]] || verb=$word ;;",
             "        esac",
             "    done",
             "    case $previous in",
@@ -56,8 +56,8 @@ extension Tool {
         switch kind {
         case .text, .number: ":"
         case .choice(let choices): words(choices.joined(separator: " "))
-        case .file: "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$current\"))"
-        case .folder: "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$current\"))"
+        case .file: "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$current\")"
+        case .folder: "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$current\")"
         }
     }
 }

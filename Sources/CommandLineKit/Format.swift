@@ -14,7 +14,8 @@ package enum Format {
             size *= 1000
         }
         let fine = unit >= 2
-        let digits: Int64 = count < 10 * size ? (fine ? 100 : 10) : (fine && count < 100 * size ? 10 : 1)
+        let whole = count / size
+        let digits: Int64 = whole < 10 ? (fine ? 100 : 10) : (fine && whole < 100 ? 10 : 1)
         return "\(decimal(count, per: size, digits: digits)) \(units[unit])"
     }
 

@@ -122,7 +122,8 @@ package struct ProgressLine: Sendable {
     }
 
     private mutating func note(_ progress: Progress, at now: Duration) {
-        if progress.received < samples.last?.received ?? 0 { samples = [] }
+        // Each phase counts other bytes.
+        if progress.phase != shown?.phase || progress.received < samples.last?.received ?? 0 { samples = [] }
         samples.append((now, progress.received))
         while let first = samples.first, now - first.time > Self.speedWindow { samples.removeFirst() }
     }
