@@ -156,7 +156,6 @@ package final class EventLoop: LoopExecutor {
         while true {
             jobs.removeAll(keepingCapacity: true)
             let (due, isStopping) = state.withLock { state in
-                state.mayBeAsleep = false
                 swap(&jobs, &state.jobs)
                 return (state.timers.isEmpty ? [] : state.timers.takeDue(at: MonotonicClock.now), state.isStopping)
             }
@@ -169,6 +168,8 @@ package final class EventLoop: LoopExecutor {
                 return state.timers.nextDeadline.map { Self.milliseconds(until: $0) } ?? -1
             }
             let count = epoll_wait(epoll.rawValue, &events, Int32(events.count), timeout)
+            // What handlers enqueue from here on is seen before the next wait.
+            state.withLock { $0.mayBeAsleep = false }
             for index in 0..<max(0, Int(count)) { dispatch(events[index]) }
         }
     }

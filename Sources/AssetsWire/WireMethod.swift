@@ -1,7 +1,7 @@
 // One type for each method of Interfaces/: its name, what it takes and what it answers.
 
 /// A method of a varlink interface.
-package protocol WireMethod {
+package protocol WireMethod: SendableMetatype {
     associatedtype Parameters: Codable & Sendable
     associatedtype Reply: Codable & Sendable
     /// Interface and method, as in `org.backgroundassets.Device.Describe`.

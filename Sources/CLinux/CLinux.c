@@ -136,6 +136,11 @@ static void exec_child(const struct clinux_spawn *spawn, int report) {
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (spawn->new_session) setsid();
     else setpgid(0, 0);
+    if (spawn->detached) {
+        pid_t child = _Fork();
+        if (child == -1) goto failed;
+        if (child > 0) _exit(0);
+    }
     if (spawn->directory >= 0 && fchdir(spawn->directory) == -1) goto failed;
     // Move everything out of the way of the target numbers first, then into place.
     int count = spawn->descriptor_count;
@@ -187,6 +192,12 @@ int clinux_spawn(const struct clinux_spawn *spawn, pid_t *pid, int *pidfd) {
         while (waitpid(child, NULL, 0) == -1 && errno == EINTR) {}
         errno = child_number;
         return -1;
+    }
+    if (spawn->detached) {
+        while (waitpid(child, NULL, 0) == -1 && errno == EINTR) {}
+        *pid = -1;
+        *pidfd = -1;
+        return 0;
     }
     *pid = child;
     *pidfd = clinux_pidfd_open(child, 0);

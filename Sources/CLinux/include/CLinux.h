@@ -43,6 +43,7 @@ struct clinux_spawn {
     int descriptor_count;
     int directory;               // a directory descriptor to start in, or -1
     int new_session;             // setsid instead of an own process group
+    int detached;                // a child of the system: no pid, no pidfd, nothing to reap
 };
 // Starts a program with exactly these descriptors, default signals and an own process group. Returns the pid and a pidfd.
 int clinux_spawn(const struct clinux_spawn *spawn, pid_t *pid, int *pidfd);
