@@ -71,10 +71,10 @@ let libraries: [Target] = [
     .target(
         name: "BackgroundAssets", dependencies: ["AssetsWire", "AssetsOS", "AssetsClient", "ExtensionFoundation"],
         swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
-    .target(name: "CommandLineKit", swiftSettings: strict),
+    .target(name: "CommandLineKit", dependencies: ["AssetsOS"], swiftSettings: strict),
     .target(
         name: "AssetsCommands",
-        dependencies: ["CommandLineKit", "AssetsWire", "AssetsOS", "AssetsClient", "DevelopmentServer"],
+        dependencies: ["CommandLineKit", "AssetsModel", "AssetsWire", "AssetsOS", "AssetsClient", "DevelopmentServer"],
         swiftSettings: strict),
 
     .executableTarget(
