@@ -1,5 +1,5 @@
 // A certificate authority for one device, so that https works while developing without weakening it.
-package import AssetsOS
+internal import AssetsOS
 internal import COpenSSL
 internal import Glibc
 
@@ -41,20 +41,24 @@ package struct DevelopmentCertificateAuthority: Sendable {
     /// Opens the authority in `folder`, such as `<device root>/DevelopmentCA`, and makes it when there is none or
     /// when it has less than 90 days left. Blocks.
     package init(folder: String) throws(DevelopmentServerError) {
-        let directory: Descriptor
-        let lock: Descriptor
-        do throws(SystemCallError) {
+        let directory = try Self.usable(folder) { () throws(SystemCallError) in
             if mkdir(folder, 0o700) == -1 && errno != EEXIST { throw SystemCallError(call: "mkdir", number: errno) }
-            directory = try Descriptor.directory(folder)
-            lock = try directory.open(beneath: "lock", flags: O_RDWR | O_CREAT, mode: 0o600)
-            let fd = lock.rawValue
-            // Two tools that start at once must not each make an authority; closing the file unlocks it.
-            try check("flock") { flock(fd, LOCK_EX) }
-        } catch {
-            throw DevelopmentServerError(.certificate, "The folder \(folder) cannot be used", cause: error)
+            return try Descriptor.directory(folder)
         }
-        let stored = try Self.load(directory, folder: folder)
-        let (certificate, key) = try stored ?? Self.make(directory, folder: folder)
+        // Two tools that start at once must not each make an authority; closing the file unlocks it.
+        let lock = try Self.usable(folder) { () throws(SystemCallError) in
+            let lock = try directory.open(beneath: "lock", flags: O_RDWR | O_CREAT, mode: 0o600)
+            let fd = lock.rawValue
+            try check("flock") { flock(fd, LOCK_EX) }
+            return lock
+        }
+        let certificate: Certificate
+        let key: Key
+        if let stored = try Self.load(directory, folder: folder) {
+            (certificate, key) = stored
+        } else {
+            (certificate, key) = try Self.make(directory, folder: folder)
+        }
         certificatePEM = try PEM.text(certificate)
         certificatePath = folder + "/" + Self.certificateName
         self.certificate = CertificateBox(certificate)
@@ -101,27 +105,34 @@ package struct DevelopmentCertificateAuthority: Sendable {
 
     // MARK: Files
 
+    private static func usable(
+        _ folder: String, _ body: () throws(SystemCallError) -> Descriptor
+    ) throws(DevelopmentServerError) -> Descriptor {
+        do throws(SystemCallError) { return try body() } catch {
+            throw DevelopmentServerError(.certificate, "The folder \(folder) cannot be used", cause: error)
+        }
+    }
+
     /// nil when there is none, or one that is about to end. Damaged files are not replaced: somebody may trust them.
     private static func load(
         _ directory: borrowing Descriptor, folder: String
     ) throws(DevelopmentServerError) -> (Certificate, Key)? {
+        let texts: (certificate: String?, key: String?)
         do throws(SystemCallError) {
-            guard let certificateText = try read(directory, certificateName), let keyText = try read(directory, keyName)
-            else { return nil }
-            do throws(DevelopmentServerError) {
-                let key = try PEM.privateKey(keyText)
-                guard let certificate = try PEM.certificates(certificateText).first,
-                    X509_check_private_key(certificate.pointer, key.pointer) == 1
-                else { throw .openSSL("The key does not fit") }
-                return remainingDays(certificate) > leafDays ? (certificate, key) : nil
-            } catch {
-                throw DevelopmentServerError(
-                    .certificate, "The development authority in \(folder) is damaged; remove the folder: \(error)")
-            }
-        } catch let error as SystemCallError {
+            texts = (try read(directory, certificateName), try read(directory, keyName))
+        } catch {
             throw DevelopmentServerError(.certificate, "Cannot read the authority in \(folder)", cause: error)
-        } catch let error as DevelopmentServerError {
-            throw error
+        }
+        guard let certificateText = texts.certificate, let keyText = texts.key else { return nil }
+        do throws(DevelopmentServerError) {
+            let key = try PEM.privateKey(keyText)
+            guard let certificate = try PEM.certificates(certificateText).first,
+                X509_check_private_key(certificate.pointer, key.pointer) == 1
+            else { throw .openSSL("The key does not fit") }
+            return remainingDays(certificate) > leafDays ? (certificate, key) : nil
+        } catch {
+            throw DevelopmentServerError(
+                .certificate, "The development authority in \(folder) is damaged; remove the folder: \(error)")
         }
     }
 

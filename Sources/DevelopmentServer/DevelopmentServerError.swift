@@ -1,6 +1,6 @@
+package import AssetsOS
 // What goes wrong before the server serves; requests that fail are answered, not thrown.
 internal import COpenSSL
-package import AssetsOS
 
 /// A failure with a sentence that names the thing and the next step.
 package struct DevelopmentServerError: Error, Hashable, Sendable, CustomStringConvertible {

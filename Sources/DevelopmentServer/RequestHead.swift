@@ -118,7 +118,8 @@ enum RequestParser {
         var index = text.startIndex
         while index < text.endIndex {
             if text[index] == UInt8(ascii: "%") {
-                guard index + 2 < text.endIndex, let high = hexDigit(text[index + 1]), let low = hexDigit(text[index + 2])
+                guard index + 2 < text.endIndex, let high = hexDigit(text[index + 1]),
+                    let low = hexDigit(text[index + 2])
                 else { throw RequestFault(status: 400) }
                 decoded.append(high << 4 | low)
                 index += 3

@@ -7,7 +7,7 @@ internal import Glibc
 /// GET and HEAD with single byte ranges, If-Range, If-None-Match, keep-alive and pipelining. Nothing outside the folder
 /// can be reached, links out of it included. Faults on demand: see `FaultPlan`.
 package final class StaticServer: Sendable {
-    /// Where to listen.
+    /// Connections that the kernel keeps while all of ours are taken.
     private static let backlog: Int32 = 128
 
     private let loop: EventLoop
@@ -26,20 +26,17 @@ package final class StaticServer: Sendable {
         faults: FaultPlan = FaultPlan(), clock: any CalendarClock = SystemCalendarClock(),
         log: @escaping @Sendable (AccessRecord) -> Void
     ) async throws(DevelopmentServerError) -> StaticServer {
-        let root: Descriptor
-        do throws(SystemCallError) { root = try Descriptor.directory(folder) } catch {
-            throw DevelopmentServerError(.folder, "The folder \(folder) cannot be served", cause: error)
+        let root = try failing(.folder, "The folder \(folder) cannot be served") { () throws(SystemCallError) in
+            try Descriptor.directory(folder)
         }
         let context: TLSContext? = if let tls { try TLSContext(tls) } else { nil }
-        let listener: Descriptor
-        let bound: UInt16
-        let loop: EventLoop
-        do throws(SystemCallError) {
-            listener = try listen(address: address, port: port)
-            bound = try boundPort(listener)
-            loop = try EventLoop.start(name: "web server")
-        } catch {
-            throw DevelopmentServerError(.port, "Cannot listen on \(address), port \(port)", cause: error)
+        let place = "Cannot listen on \(address), port \(port)"
+        let listener = try failing(.port, place) { () throws(SystemCallError) in
+            try listen(address: address, port: port)
+        }
+        let bound = try failing(.port, place) { () throws(SystemCallError) in try boundPort(listener) }
+        let loop = try failing(.port, place) { () throws(SystemCallError) in
+            try EventLoop.start(name: "web server")
         }
         let site = Site(root: root, faults: faults, clock: clock, log: log)
         let core = ServerCore(loop: loop, listener: listener, tls: context, site: site)
@@ -61,6 +58,14 @@ package final class StaticServer: Sendable {
     package func stop() async {
         await core.shutDown()
         loop.stop()
+    }
+
+    private static func failing<R: ~Copyable>(
+        _ code: DevelopmentServerError.Code, _ reason: String, _ body: () throws(SystemCallError) -> R
+    ) throws(DevelopmentServerError) -> R {
+        do throws(SystemCallError) { return try body() } catch {
+            throw DevelopmentServerError(code, reason, cause: error)
+        }
     }
 
     private static func listen(address: String, port: UInt16) throws(SystemCallError) -> Descriptor {

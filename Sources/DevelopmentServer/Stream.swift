@@ -52,7 +52,7 @@ final class Stream {
             return result(SSL_write(ssl, bytes.baseAddress, Int32(bytes.count)), ssl: ssl)
         }
         return result(
-            retried { send(socket.rawValue, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL.rawValue)) },
+            retried { Glibc.send(socket.rawValue, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)) },
             or: .awaitsWrite)
     }
 
