@@ -123,7 +123,10 @@ let tests: [Target] = [
         dependencies: ["AssetsService", "BackgroundAssetsTesting", "AssetsModel", "AssetsOS", "AssetsWire"],
         swiftSettings: strict),
     .testTarget(name: "CommandLineKitTests", dependencies: ["CommandLineKit"], swiftSettings: strict),
-    .testTarget(name: "BackgroundAssetsTests", dependencies: ["BackgroundAssets"], swiftSettings: strict),
+    .testTarget(
+        name: "BackgroundAssetsTests",
+        dependencies: ["BackgroundAssets", "ExtensionFoundation", "AssetsClient", "AssetsWire", "AssetsOS"],
+        swiftSettings: strict),
     .testTarget(
         name: "IntegrationTests", dependencies: ["AssetsClient", "AssetsWire", "AssetsOS"], swiftSettings: strict),
 ]

@@ -1,0 +1,302 @@
+// The manager: what apps and extensions call.
+
+internal import AssetsClient
+internal import AssetsOS
+internal import AssetsWire
+internal import Dispatch
+public import Foundation
+
+/// Schedules, promotes and cancels the downloads of an app and its extension, and keeps the two from disturbing each other.
+///
+/// There is one manager in a process: ``shared``. Its calls reach the device's asset service, which is started when it does
+/// not run. Delegate methods, completion handlers and handlers of exclusive control run one at a time on a queue of the
+/// framework, never on the main thread; they may call the manager and wait for it.
+///
+/// `@unchecked Sendable`: the one stored property is Sendable.
+public class BADownloadManager: NSObject, @unchecked Sendable {
+    /// The manager of this process.
+    public class var shared: BADownloadManager { one }
+
+    private static let one: BADownloadManager = {
+        let environment = ProcessInfo.processInfo.environment
+        let isExtension = environment[EnvironmentKey.isExtension] == "1"
+        return BADownloadManager(
+            connector: isExtension ? InheritedConnector() : AppConnector(environment: environment))
+    }()
+
+    let session: ManagerSession
+
+    /// Runs calls whose caller does not wait for them.
+    private let background = DispatchQueue(label: "org.backgroundassets.calls", attributes: .concurrent)
+
+    @available(*, unavailable, message: "use BADownloadManager.shared")
+    public override init() { preconditionFailure("BADownloadManager.init() is unavailable") }
+
+    init(connector: any ServiceConnector) {
+        session = ManagerSession(connector: connector)
+        super.init()
+    }
+
+    /// Takes the messages about downloads while this process runs. It is held weakly.
+    ///
+    /// Messages begin when it is set. While no running process has a delegate, the messages about failed and finished
+    /// downloads go to the extension.
+    public weak var delegate: (any BADownloadManagerDelegate)? {
+        get { session.callbacks.delegate }
+        set {
+            if let newValue { Diagnostics.checkConformance(of: newValue) }
+            session.callbacks.delegate = newValue
+            session.delegateChanged()
+        }
+    }
+
+    // MARK: Downloads
+
+    /// Queues a download. The system fetches it at a moment it picks.
+    ///
+    /// - Parameter download: The download. Only an app extension that answers a content request may return essential ones;
+    ///   they are not permitted here.
+    /// - Throws: An error of ``BAErrorDomain`` with the reason, when it cannot be queued.
+    public func scheduleDownload(_ download: BADownload) throws {
+        try start(download) { wire, wasRepeated in
+            try session.requests.call(
+                ManagerInterface.Schedule.self, ManagerInterface.Schedule.Parameters(download: wire),
+                wasRepeated: &wasRepeated
+            ).download
+        }
+    }
+
+    /// Starts a download at once, whatever the policy for background downloads, or promotes one that is queued or running.
+    ///
+    /// It stays in the foreground until this process ends or loses its connection.
+    ///
+    /// - Parameter download: The download.
+    /// - Throws: An error of ``BAErrorDomain`` with the reason, when it cannot be started;
+    ///   ``BAErrorCode/callFromExtensionNotAllowed`` in an extension.
+    public func startForegroundDownload(_ download: BADownload) throws {
+        try start(download) { wire, wasRepeated in
+            try session.requests.call(
+                ManagerInterface.StartForeground.self, ManagerInterface.StartForeground.Parameters(download: wire),
+                wasRepeated: &wasRepeated
+            ).download
+        }
+    }
+
+    /// Cancels a download that is queued or running.
+    ///
+    /// - Parameter download: The download.
+    /// - Throws: An error of ``BAErrorDomain``; ``BAErrorCode/downloadNotScheduled`` when it was never scheduled or has
+    ///   ended.
+    public func cancel(_ download: BADownload) throws {
+        DownloadRegistry.shared.remember(download)
+        session.settle()
+        try failing {
+            _ = try session.requests.call(
+                ManagerInterface.Cancel.self,
+                ManagerInterface.Cancel.Parameters(uniqueIdentifier: download.uniqueIdentifier))
+        }
+    }
+
+    /// Everything that is queued or running for the app, whether app or extension asked for it.
+    ///
+    /// The call waits for the service: keep it off the main thread.
+    ///
+    /// - Throws: An error of ``BAErrorDomain``.
+    public func fetchCurrentDownloads() throws -> [BADownload] {
+        session.settle()
+        return try failing {
+            let number = DownloadRegistry.shared.eventNumber
+            let pages = try session.requests.collect(ManagerInterface.CurrentDownloads.self, Nothing())
+            return pages.flatMap(\.downloads).map {
+                DownloadRegistry.shared.object(ofReply: $0, askedAt: number)
+            }
+        }
+    }
+
+    /// Everything that is queued or running for the app, whether app or extension asked for it.
+    ///
+    /// - Parameter completionHandler: Takes the downloads, or the error; called on the framework's queue.
+    public func fetchCurrentDownloads(completionHandler: @escaping ([BADownload], (any Error)?) -> Void) {
+        let handler = HandedOver(completionHandler)
+        let scope = CallbackScope.current
+        background.async {
+            let result = Result { try self.fetchCurrentDownloads() }
+            self.session.callbacks.run(in: scope) {
+                switch result {
+                case .success(let downloads): handler.value(downloads, nil)
+                case .failure(let error): handler.value([], error)
+                }
+            }
+        }
+    }
+
+    /// Everything that is queued or running for the app, whether app or extension asked for it.
+    ///
+    /// - Throws: An error of ``BAErrorDomain``.
+    public var currentDownloads: [BADownload] {
+        get async throws {
+            try await withCheckedThrowingContinuation { continuation in
+                background.async { continuation.resume(with: Result { try self.fetchCurrentDownloads() }) }
+            }
+        }
+    }
+
+    // MARK: Exclusive control
+
+    /// Asks for exclusive control over the app's and the extension's assets.
+    ///
+    /// Returns at once. The other process gets no exclusive control until the handler has returned.
+    ///
+    /// - Parameter performHandler: Called once: with `true` while this process has exclusive control, else with the error.
+    @available(*, deprecated, message: "use the asynchronous withExclusiveControl(_:)")
+    public func withExclusiveControl(_ performHandler: @escaping (Bool, (any Error)?) -> Void) {
+        perform(HandedOver(performHandler), before: nil)
+    }
+
+    /// Asks for exclusive control over the app's and the extension's assets until a date.
+    ///
+    /// Returns at once. With a date that is not in the future it is tried once.
+    ///
+    /// - Parameters:
+    ///   - date: When to give up.
+    ///   - performHandler: Called once: with `true` while this process has exclusive control, else with the error.
+    @available(*, deprecated, renamed: "withExclusiveControl(before:_:)")
+    public func withExclusiveControl(
+        beforeDate date: Date, perform performHandler: @escaping (Bool, (any Error)?) -> Void
+    ) {
+        perform(HandedOver(performHandler), before: date)
+    }
+
+    /// Runs code with exclusive control over the app's and the extension's assets.
+    ///
+    /// Waits until this process has exclusive control, runs `body` where the caller runs, and gives control back before it
+    /// returns.
+    ///
+    /// - Parameter body: The code.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws; an error of ``BAErrorDomain`` when control cannot be had; `CancellationError` when the
+    ///   task is cancelled while it waits.
+    nonisolated(nonsending) public final func withExclusiveControl<ReturnType>(
+        _ body: @escaping () throws -> sending ReturnType
+    ) async throws -> sending ReturnType {
+        try await exclusively(before: nil, body)
+    }
+
+    /// Runs code with exclusive control over the app's and the extension's assets, if it can be had before a date.
+    ///
+    /// - Parameters:
+    ///   - date: When to give up waiting. With a date that is not in the future it is tried once.
+    ///   - body: The code; it runs where the caller runs.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws, or the error when control cannot be had before the date.
+    nonisolated(nonsending) public final func withExclusiveControl<ReturnType>(
+        before date: Date, _ body: @escaping () throws -> sending ReturnType
+    ) async throws -> sending ReturnType {
+        try await exclusively(before: date, body)
+    }
+}
+
+// MARK: - Behind the calls
+
+extension BADownloadManager {
+    /// Calls the service and makes its errors those of the framework.
+    private func failing<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch {
+            throw AssetsFailure.error(error)
+        }
+    }
+
+    private func start(
+        _ download: BADownload, _ call: (WireDownload, inout Bool) throws -> WireDownload
+    ) throws {
+        switch download.state {
+        case .failed:
+            throw AssetsFailure.error(
+                .downloadAlreadyFailed, "\(download.identifier) has failed", remedy: "make a new download")
+        case .finished:
+            throw AssetsFailure.error(
+                .downloadFailedToStart, "\(download.identifier) has finished", remedy: "make a new download")
+        case .created, .waiting, .downloading: break
+        }
+        if let obstacle = download.content.obstacle {
+            throw AssetsFailure.error(.downloadFailedToStart, obstacle)
+        }
+        DownloadRegistry.shared.remember(download)
+        session.settle()
+        let number = DownloadRegistry.shared.eventNumber
+        var wasRepeated = false
+        let reply = try failing {
+            do {
+                return try call(download.content.wire(state: download.state), &wasRepeated)
+            } catch let error as ClientError where wasRepeated {
+                // The service took the first call and died before its reply.
+                guard case .refused(code: BAErrorCode.downloadAlreadyScheduled.rawValue, _, _) = error.kind,
+                    let queued = try current(download.uniqueIdentifier)
+                else { throw error }
+                return queued
+            }
+        }
+        guard let state = BADownload.State(rawValue: Int(clamping: reply.state)) else { return }
+        download.life.noteReply(state, askedAt: number)
+    }
+
+    private func current(_ uniqueIdentifier: String) throws -> WireDownload? {
+        try session.requests.collect(ManagerInterface.CurrentDownloads.self, Nothing())
+            .flatMap(\.downloads).first { $0.uniqueIdentifier == uniqueIdentifier }
+    }
+
+    private func perform(_ handler: HandedOver<(Bool, (any Error)?) -> Void>, before date: Date?) {
+        let scope = CallbackScope.current
+        let session = session
+        let request = ControlRequest(deadline: date) { outcome in
+            session.callbacks.run(in: scope) {
+                switch outcome {
+                case .granted(let lease):
+                    handler.value(true, nil)
+                    session.release(lease)
+                case .failed(let error): handler.value(false, error)
+                case .cancelled: handler.value(false, CancellationError())
+                }
+            }
+        }
+        session.acquire(request)
+    }
+
+    nonisolated(nonsending) private func exclusively<ReturnType>(
+        before date: Date?, _ body: () throws -> sending ReturnType
+    ) async throws -> sending ReturnType {
+        let lease = try await acquire(before: date)
+        let result: ReturnType
+        do {
+            result = try body()
+        } catch {
+            await session.release(lease)
+            throw error
+        }
+        await session.release(lease)
+        return result
+    }
+
+    private func acquire(before date: Date?) async throws -> ControlLease {
+        let waiting = Guarded<ControlRequest?>(nil)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let request = ControlRequest(deadline: date) { outcome in
+                    switch outcome {
+                    case .granted(let lease): continuation.resume(returning: lease)
+                    case .failed(let error): continuation.resume(throwing: error)
+                    case .cancelled: continuation.resume(throwing: CancellationError())
+                    }
+                }
+                waiting.withLock { $0 = request }
+                session.acquire(request)
+                // The cancellation may have come before there was a request.
+                if Task.isCancelled { session.withdraw(request) }
+            }
+        } onCancel: {
+            if let request = waiting.withLock({ $0 }) { session.withdraw(request) }
+        }
+    }
+}

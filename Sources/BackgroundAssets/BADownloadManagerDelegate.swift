@@ -1,0 +1,124 @@
+// What a running process is told of its downloads.
+
+public import Foundation
+public import FoundationNetworking
+
+/// Takes messages about the downloads of an app and its extension.
+///
+/// All methods have a default, so implement those you need. Messages come one at a time on a queue of the framework, never
+/// on the main thread. They concern all downloads of the app, whoever scheduled them; tell them apart by
+/// ``BADownload/uniqueIdentifier``.
+///
+/// A message about a failed or finished download for which no running process has a method goes to the extension.
+///
+/// A method counts as implemented where the class declares its conformance. A method that only a subclass adds is not
+/// seen: write it, empty, in the base class and override it.
+public protocol BADownloadManagerDelegate: NSObjectProtocol {
+    /// Bytes of the download begin to be fetched.
+    func downloadDidBegin(_ download: BADownload)
+
+    /// The download stopped for now; the system goes on with it later.
+    func downloadDidPause(_ download: BADownload)
+
+    /// Bytes have arrived.
+    ///
+    /// - Parameters:
+    ///   - download: The download they belong to.
+    ///   - bytesWritten: Bytes since the last such message.
+    ///   - totalBytesWritten: Bytes so far.
+    ///   - totalExpectedBytes: Bytes of the whole file; 0 when unknown.
+    func download(
+        _ download: BADownload, didWriteBytes bytesWritten: Int64, totalBytesWritten: Int64,
+        totalBytesExpectedToWrite totalExpectedBytes: Int64)
+
+    /// The server wants to know who asks.
+    ///
+    /// - Parameters:
+    ///   - download: The download that is held up.
+    ///   - challenge: What the server asks.
+    ///   - completionHandler: Takes the answer: what to do, and a credential only with `.useCredential`. Answer soon.
+    func download(
+        _ download: BADownload, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
+
+    /// The server wants to know who asks; the asynchronous form of the method with a completion handler. Implement one of
+    /// the two.
+    func download(_ download: BADownload, didReceive challenge: URLAuthenticationChallenge) async -> (
+        URLSession.AuthChallengeDisposition, URLCredential?
+    )
+
+    /// The download ended without its file.
+    ///
+    /// - Parameters:
+    ///   - download: The download; it cannot be scheduled again.
+    ///   - error: Why: a `URLError`, or an error of ``BAErrorDomain``.
+    func download(_ download: BADownload, failedWithError error: any Error)
+
+    /// The file of the download is complete.
+    ///
+    /// Move the file within its container before this method has returned, every exclusive control asked for in it has
+    /// finished, and every `Task` started in it has ended. Then it is deleted where it lay. Work sent to a dispatch queue
+    /// is not waited for.
+    ///
+    /// - Parameters:
+    ///   - download: The download.
+    ///   - fileURL: Where the file lies, in the container of the download's app group.
+    func download(_ download: BADownload, finishedWithFileURL fileURL: URL)
+
+    /// The spelling of 2022 for progress. The default of the newer method calls it.
+    @available(
+        *, deprecated, renamed: "download(_:didWriteBytes:totalBytesWritten:totalBytesExpectedToWrite:)"
+    )
+    func download(
+        _ download: BADownload, bytesWritten: Int64, totalBytesWritten: Int64, totalExpectedBytes: Int64)
+}
+
+extension BADownloadManagerDelegate {
+    /// Does nothing.
+    public func downloadDidBegin(_ download: BADownload) {}
+
+    /// Does nothing.
+    public func downloadDidPause(_ download: BADownload) {}
+
+    /// Calls the method of 2022, which does nothing unless implemented.
+    public func download(
+        _ download: BADownload, didWriteBytes bytesWritten: Int64, totalBytesWritten: Int64,
+        totalBytesExpectedToWrite totalExpectedBytes: Int64
+    ) {
+        self.download(
+            download, bytesWritten: bytesWritten, totalBytesWritten: totalBytesWritten,
+            totalExpectedBytes: totalExpectedBytes)
+    }
+
+    /// Does nothing.
+    public func download(
+        _ download: BADownload, bytesWritten: Int64, totalBytesWritten: Int64, totalExpectedBytes: Int64
+    ) {}
+
+    /// Leaves the answer to the system.
+    public func download(
+        _ download: BADownload, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        MissingMethod.note()
+        completionHandler(.performDefaultHandling, nil)
+    }
+
+    /// Asks the method with a completion handler.
+    public func download(_ download: BADownload, didReceive challenge: URLAuthenticationChallenge) async -> (
+        URLSession.AuthChallengeDisposition, URLCredential?
+    ) {
+        await withCheckedContinuation { continuation in
+            let once = OneAnswer(continuation)
+            self.download(download, didReceive: challenge) { disposition, credential in
+                once.resume(disposition, credential)
+            }
+        }
+    }
+
+    /// Leaves the message to the extension.
+    public func download(_ download: BADownload, failedWithError error: any Error) { MissingMethod.note() }
+
+    /// Leaves the message, and the file, to the extension.
+    public func download(_ download: BADownload, finishedWithFileURL fileURL: URL) { MissingMethod.note() }
+}

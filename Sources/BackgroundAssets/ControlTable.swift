@@ -1,0 +1,129 @@
+// Requests for exclusive control that wait for the service's word.
+
+internal import AssetsOS
+internal import Foundation
+
+/// One request for exclusive control.
+final class ControlRequest: Sendable {
+    /// What came of it.
+    enum Outcome: Sendable {
+        case granted(ControlLease)
+        case failed(NSError)
+        case cancelled
+    }
+
+    /// When to give up: a point of the wall clock, `nil` for never. It travels as the time that remains.
+    let deadline: Date?
+
+    private let completion: Guarded<(@Sendable (Outcome) -> Void)?>
+
+    /// - Parameter completion: Runs once, on any thread.
+    init(deadline: Date?, completion: @escaping @Sendable (Outcome) -> Void) {
+        self.deadline = deadline
+        self.completion = Guarded(completion)
+    }
+
+    /// Whether nothing has come of it yet.
+    var isOpen: Bool { completion.withLock { $0 != nil } }
+
+    /// Ends the request; false when it had ended before.
+    @discardableResult
+    func finish(_ outcome: Outcome) -> Bool {
+        let handler = completion.withLock { completion in
+            defer { completion = nil }
+            return completion
+        }
+        handler?(outcome)
+        return handler != nil
+    }
+
+    /// Milliseconds until the deadline as the wire takes them: 0 tries once, `nil` waits without limit.
+    var remainingMilliseconds: Int64? {
+        guard let deadline else { return nil }
+        let milliseconds = (deadline.timeIntervalSinceNow * 1000).rounded(.up)
+        // A date beyond all time waits without limit, and one that is no number is past.
+        guard milliseconds < Self.waitMax else { return nil }
+        return milliseconds > 0 ? Int64(milliseconds) : 0
+    }
+
+    /// Longer waits count as endless: 10 years, in milliseconds.
+    private static let waitMax = 10.0 * 365 * 86_400 * 1000
+}
+
+/// Exclusive control that this process holds.
+struct ControlLease: Hashable, Sendable {
+    var session: String
+    var ticket: Int64
+}
+
+/// Which ticket belongs to which request.
+///
+/// Tickets come on the request connection, the service's word on the event stream: either may be first.
+struct ControlTable {
+    /// What is left to do after an event or reply.
+    enum Action {
+        case none
+        case finish(ControlRequest, granted: Bool, reason: String?)
+        case release([Int64])
+    }
+
+    private struct Word {
+        var granted: Bool
+        var reason: String?
+    }
+
+    private var waiting: [Int64: ControlRequest] = [:]
+    /// Words on tickets that nobody knows yet: only while one is being asked for.
+    private var early: [Int64: Word] = [:]
+    private var isAsking = false
+
+    /// Requests that wait.
+    var count: Int { waiting.count }
+
+    /// A ticket is being asked for. One at a time.
+    mutating func begin() { isAsking = true }
+
+    /// The ticket has come. Answers what to do with the request, and the tickets that belong to no request.
+    mutating func end(ticket: Int64, request: ControlRequest) -> (action: Action, strays: [Int64]) {
+        let word = early.removeValue(forKey: ticket)
+        let strays = endAsking()
+        guard let word else {
+            waiting[ticket] = request
+            return (.none, strays)
+        }
+        return (.finish(request, granted: word.granted, reason: word.reason), strays)
+    }
+
+    /// No ticket has come. Answers the tickets that belong to no request: the service may have acted all the same.
+    mutating func endWithoutTicket() -> [Int64] { endAsking() }
+
+    /// The service's word on a ticket.
+    mutating func word(on ticket: Int64, granted: Bool, reason: String?) -> Action {
+        if let request = waiting.removeValue(forKey: ticket) {
+            return .finish(request, granted: granted, reason: reason)
+        }
+        if isAsking {
+            early[ticket] = Word(granted: granted, reason: reason)
+            return .none
+        }
+        return granted ? .release([ticket]) : .none
+    }
+
+    /// The request no longer waits. Answers its ticket, if it had one.
+    mutating func withdraw(_ request: ControlRequest) -> Int64? {
+        guard let ticket = waiting.first(where: { $0.value === request })?.key else { return nil }
+        waiting[ticket] = nil
+        return ticket
+    }
+
+    /// The session is lost, and all tickets with it. Answers the requests that waited, oldest first.
+    mutating func lost() -> [ControlRequest] {
+        defer { waiting = [:]; early = [:] }
+        return waiting.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    private mutating func endAsking() -> [Int64] {
+        defer { early = [:]; isAsking = false }
+        return early.filter(\.value.granted).keys.sorted()
+    }
+}

@@ -1,0 +1,357 @@
+// What a manager has with the service: its calls, its stream of events, its delegate.
+
+internal import AssetsClient
+internal import AssetsOS
+internal import AssetsWire
+internal import Dispatch
+internal import Foundation
+
+/// The connection of one manager with the service. It comes into being at the first use, and anew after the service died.
+///
+/// Three kinds of threads keep out of each other's way. Callers' threads call the service and wait for its reply. A thread
+/// of its own reads the events. One serial queue runs everything of the app: delegate methods and handlers. So an app's
+/// code may block in a callback on whatever the service has to say.
+final class ManagerSession: Sendable {
+    /// Limits of the session.
+    private enum Limit {
+        /// How long the service may take to open the stream of events.
+        static let openMax = DispatchTimeInterval.seconds(30)
+        /// The first and the longest wait before a lost stream is opened again.
+        static let backoffMin = 0.1
+        static let backoffMax = 30.0
+        /// Stack of the thread that reads events.
+        static let stackSize = 512 << 10
+    }
+
+    private struct Stream {
+        let name: String
+        let connection: ServiceConnection
+    }
+
+    private struct Content {
+        var stream: Stream?
+        var controls = ControlTable()
+        /// Whether the service knows of a delegate in the open stream.
+        var isAnnounced = false
+        /// Attempts to open a lost stream in a row.
+        var attempts = 0
+        var isRetryPlanned = false
+        /// Announcements that the work queue has not come to yet.
+        var announcements = 0
+        var isClosed = false
+    }
+
+    let requests: RequestLine
+    let callbacks: CallbackQueue
+    private let connector: any ServiceConnector
+    private let content = Guarded(Content())
+
+    /// Opens streams and asks for what belongs to a session, in order.
+    private let work = DispatchQueue(label: "org.backgroundassets.session")
+    /// Marks the work queue, so that code that runs there does not wait for it.
+    private let workKey = DispatchSpecificKey<Bool>()
+    /// Sends what ends a callback.
+    private let answers = DispatchQueue(label: "org.backgroundassets.answers")
+
+    init(connector: any ServiceConnector) {
+        self.connector = connector
+        requests = RequestLine(connector: connector)
+        callbacks = CallbackQueue()
+        work.setSpecific(key: workKey, value: true)
+    }
+
+    /// Ends the session for good.
+    func close() {
+        let stream = content.withLock { content in
+            content.isClosed = true
+            return content.stream
+        }
+        stream?.connection.close()
+        requests.close()
+    }
+
+    // MARK: Delegate
+
+    /// The delegate was set, replaced or taken away.
+    func delegateChanged() {
+        content.withLock { $0.announcements += 1 }
+        work.async {
+            self.announceDelegate()
+            self.content.withLock { $0.announcements -= 1 }
+        }
+    }
+
+    /// Waits until the service knows of the delegate that was set before, so that a download started after that finds it.
+    func settle() {
+        let isPending = content.withLock { content in
+            content.announcements > 0
+                || content.stream == nil && callbacks.delegate != nil && !content.isRetryPlanned
+        }
+        guard isPending, DispatchQueue.getSpecific(key: workKey) != true else { return }
+        work.sync { announceDelegate() }
+    }
+
+    /// On the work queue.
+    private func announceDelegate() {
+        let isPresent = callbacks.delegate != nil
+        let (isOpen, isAnnounced, isClosed) = content.withLock { ($0.stream != nil, $0.isAnnounced, $0.isClosed) }
+        guard !isClosed, isPresent || isOpen, isOpen ? isPresent != isAnnounced : true else { return }
+        do {
+            let name = try openSession()
+            _ = try requests.call(
+                ManagerInterface.SetDelegate.self,
+                ManagerInterface.SetDelegate.Parameters(session: name, present: isPresent))
+            content.withLock { content in
+                content.attempts = 0
+                if content.stream?.name == name { content.isAnnounced = isPresent }
+            }
+        } catch {
+            // A refusal is the service's decision: it is asked again at the next use. Anything else may pass.
+            if case .refused? = (error as? ClientError)?.kind { return }
+            if isPresent { planRetry() }
+        }
+    }
+
+    private func planRetry() {
+        guard connector.canReconnect else { return }
+        let attempt: Int? = content.withLock { content in
+            guard !content.isRetryPlanned, !content.isClosed else { return nil }
+            content.isRetryPlanned = true
+            content.attempts += 1
+            return content.attempts
+        }
+        guard let attempt else { return }
+        let longest = min(Limit.backoffMin * pow(2, Double(min(attempt - 1, 16))), Limit.backoffMax)
+        work.asyncAfter(deadline: .now() + Double.random(in: longest / 2...longest)) {
+            self.content.withLock { $0.isRetryPlanned = false }
+            self.announceDelegate()
+        }
+    }
+
+    // MARK: Stream of events
+
+    /// The name of the open session; opens one. On the work queue.
+    private func openSession() throws -> String {
+        if let name = content.withLock({ $0.stream?.name }) { return name }
+        let connection = try connector.openEvents()
+        let opening = Opening()
+        let reader = Thread { self.read(connection, opening: opening) }
+        reader.name = "asset events"
+        reader.stackSize = Limit.stackSize
+        reader.start()
+        do {
+            return try opening.wait(Limit.openMax)
+        } catch {
+            connection.close()
+            throw error
+        }
+    }
+
+    /// Reads events until the stream ends. On a thread of its own.
+    private func read(_ connection: ServiceConnection, opening: Opening) {
+        var name: String?
+        var failure = AssetsFailure.error(.callerConnectionInvalid, "the service ended the session")
+        do {
+            try connection.stream(ManagerInterface.Events.self, Nothing()) { reply in
+                for event in reply.events {
+                    if let name {
+                        take(event, session: name)
+                    } else if event.kind == "session", let session = event.session {
+                        name = session
+                        guard opened(Stream(name: session, connection: connection)) else { return false }
+                        opening.finish(.success(session))
+                    }
+                }
+                return true
+            }
+        } catch {
+            if name == nil { failure = AssetsFailure.error(error) }
+            opening.finish(.failure(error))
+        }
+        connection.close()
+        opening.finish(.failure(failure))
+        if let name { lost(name) }
+    }
+
+    private func opened(_ stream: Stream) -> Bool {
+        content.withLock { content in
+            if content.isClosed { return false }
+            content.stream = stream
+            content.isAnnounced = false
+            return true
+        }
+    }
+
+    private func lost(_ name: String) {
+        let requests: [ControlRequest] = content.withLock { content in
+            guard content.stream?.name == name else { return [] }
+            content.stream = nil
+            content.isAnnounced = false
+            return content.controls.lost()
+        }
+        for request in requests {
+            request.finish(
+                .failed(AssetsFailure.error(.callerConnectionInvalid, "the connection to the service broke")))
+        }
+        if callbacks.delegate != nil { planRetry() }
+    }
+
+    // MARK: Events
+
+    private func take(_ event: ManagerInterface.Event, session: String) {
+        switch event.kind {
+        case "control-granted", "control-refused":
+            guard let ticket = event.ticket else { return }
+            let isGranted = event.kind == "control-granted"
+            let action = content.withLock { content in
+                content.controls.word(on: ticket, granted: isGranted, reason: event.failure?.reason)
+            }
+            perform(action, session: session, ticket: ticket)
+        default:
+            guard let wire = event.download, let message = DownloadMessage(event) else { return }
+            let download = DownloadRegistry.shared.object(ofEvent: wire)
+            if case .failed(let error) = message { download.life.noteFailure(error) }
+            let number = event.number
+            callbacks.deliver(message, of: download) { isHandled in
+                if number != 0 { self.answer(number, session: session, isHandled: isHandled) }
+            }
+        }
+    }
+
+    /// Answers a message once its callback has ended. Never blocks.
+    private func answer(_ number: Int64, session: String, isHandled: Bool) {
+        answers.async {
+            // A service that died asks again after it came back; there is nobody to tell.
+            _ = try? self.requests.call(
+                ManagerInterface.Answer.self,
+                ManagerInterface.Answer.Parameters(session: session, number: number, handled: isHandled))
+        }
+        if callbacks.delegate == nil { delegateChanged() }
+    }
+
+    // MARK: Exclusive control
+
+    /// Asks for exclusive control; the request tells what came of it. Never blocks.
+    func acquire(_ request: ControlRequest) {
+        work.async { self.ask(for: request) }
+    }
+
+    /// Stops waiting for exclusive control. Never blocks.
+    func withdraw(_ request: ControlRequest) {
+        guard request.finish(.cancelled) else { return }
+        work.async {
+            let (ticket, name) = self.content.withLock { ($0.controls.withdraw(request), $0.stream?.name) }
+            if let ticket, let name { self.release(ControlLease(session: name, ticket: ticket)) }
+        }
+    }
+
+    /// Gives exclusive control back and waits until the service has taken it.
+    func release(_ lease: ControlLease) {
+        // A session that is lost holds nothing any more.
+        _ = try? requests.call(
+            ManagerInterface.ReleaseControl.self,
+            ManagerInterface.ReleaseControl.Parameters(session: lease.session, ticket: lease.ticket))
+    }
+
+    /// Gives exclusive control back, off the caller's thread.
+    func release(_ lease: ControlLease) async {
+        await withCheckedContinuation { continuation in
+            answers.async {
+                self.release(lease)
+                continuation.resume()
+            }
+        }
+    }
+
+    /// On the work queue.
+    private func ask(for request: ControlRequest) {
+        guard request.isOpen else { return }
+        let name: String
+        let ticket: Int64
+        do {
+            name = try openSession()
+            content.withLock { $0.controls.begin() }
+            do {
+                ticket = try requests.call(
+                    ManagerInterface.AcquireControl.self,
+                    ManagerInterface.AcquireControl.Parameters(
+                        session: name, within: request.remainingMilliseconds)
+                ).ticket
+            } catch {
+                let strays = content.withLock { $0.controls.endWithoutTicket() }
+                releaseStrays(strays, session: name)
+                throw error
+            }
+        } catch {
+            request.finish(.failed(AssetsFailure.error(error)))
+            return
+        }
+        let outcome: (action: ControlTable.Action, strays: [Int64])? = content.withLock { content in
+            guard content.stream?.name == name else {
+                _ = content.controls.endWithoutTicket()
+                return nil
+            }
+            return content.controls.end(ticket: ticket, request: request)
+        }
+        guard let outcome else {
+            request.finish(
+                .failed(AssetsFailure.error(.callerConnectionInvalid, "the connection to the service broke")))
+            return
+        }
+        releaseStrays(outcome.strays, session: name)
+        perform(outcome.action, session: name, ticket: ticket)
+    }
+
+    private func perform(_ action: ControlTable.Action, session: String, ticket: Int64) {
+        switch action {
+        case .none: break
+        case .release(let tickets): releaseStrays(tickets, session: session)
+        case .finish(let request, granted: true, _):
+            let lease = ControlLease(session: session, ticket: ticket)
+            // It may have been cancelled meanwhile.
+            if !request.finish(.granted(lease)) { releaseStrays([ticket], session: session) }
+        case .finish(let request, granted: false, let reason):
+            request.finish(.failed(Self.controlRefusal(reason)))
+        }
+    }
+
+    private func releaseStrays(_ tickets: [Int64], session: String) {
+        guard !tickets.isEmpty else { return }
+        answers.async {
+            for ticket in tickets { self.release(ControlLease(session: session, ticket: ticket)) }
+        }
+    }
+
+    private static func controlRefusal(_ reason: String?) -> NSError {
+        NSError(
+            domain: NSPOSIXErrorDomain, code: Int(ETIMEDOUT),
+            userInfo: [
+                NSLocalizedFailureReasonErrorKey: reason
+                    ?? "another process held exclusive control until the date had passed"
+            ])
+    }
+}
+
+/// Waits for a stream's first event.
+private final class Opening: Sendable {
+    private let result = Guarded<Result<String, any Error>?>(nil)
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    /// The first result counts.
+    func finish(_ outcome: Result<String, any Error>) {
+        let isFirst = result.withLock { result in
+            if result != nil { return false }
+            result = outcome
+            return true
+        }
+        if isFirst { semaphore.signal() }
+    }
+
+    func wait(_ limit: DispatchTimeInterval) throws -> String {
+        _ = semaphore.wait(timeout: .now() + limit)
+        guard let outcome = result.withLock({ $0 }) else {
+            throw AssetsFailure.error(.callerConnectionInvalid, "the service did not open a session in time")
+        }
+        return try outcome.get()
+    }
+}

@@ -1,0 +1,231 @@
+internal import AssetsOS
+internal import AssetsWire
+@testable import BackgroundAssets
+internal import Foundation
+internal import Testing
+
+@Suite struct ReplacementTests {
+    @Test("The new file takes the place, name and permissions of the original")
+    func existing() throws {
+        let folder = try TemporaryFolder()
+        let original = try folder.file("original", "old")
+        let new = try folder.file("new", "new")
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: original.path)
+        #expect(try FileManager.default.replaceItemAt(original, withItemAt: new) == original)
+        #expect(text(original) == "new")
+        #expect(folder.names == ["original"])
+        let mode = try FileManager.default.attributesOfItem(atPath: original.path)[.posixPermissions] as? NSNumber
+        #expect(mode?.intValue == 0o640)
+    }
+
+    @Test("Without an original the new file is moved")
+    func missing() throws {
+        let folder = try TemporaryFolder()
+        let original = folder.url.appendingPathComponent("original")
+        let new = try folder.file("new", "new")
+        #expect(try FileManager.default.replaceItemAt(original, withItemAt: new) == original)
+        #expect(text(original) == "new")
+        #expect(folder.names == ["original"])
+    }
+
+    @Test("Without a new file the original stays")
+    func nothingNew() throws {
+        let folder = try TemporaryFolder()
+        let original = try folder.file("original", "old")
+        let error = #expect(throws: CocoaError.self) {
+            try FileManager.default.replaceItemAt(
+                original, withItemAt: folder.url.appendingPathComponent("new"))
+        }
+        #expect(error?.code == .fileNoSuchFile)
+        #expect(text(original) == "old")
+    }
+
+    @Test("An item that replaces itself stays")
+    func same() throws {
+        let folder = try TemporaryFolder()
+        let original = try folder.file("original", "old")
+        try FileManager.default.replaceItemAt(original, withItemAt: original)
+        #expect(text(original) == "old")
+    }
+
+    @Test("A folder replaces a folder, a file a folder, a folder a file")
+    func folders() throws {
+        let folder = try TemporaryFolder()
+        _ = try folder.file("a/one", "1")
+        _ = try folder.file("b/two", "2")
+        let first = folder.url.appendingPathComponent("a")
+        let second = folder.url.appendingPathComponent("b")
+        try FileManager.default.replaceItemAt(first, withItemAt: second)
+        #expect(folder.names == ["a"])
+        #expect(text(first.appendingPathComponent("two")) == "2")
+        #expect(!FileManager.default.fileExists(atPath: first.appendingPathComponent("one").path))
+        let file = try folder.file("file", "f")
+        try FileManager.default.replaceItemAt(first, withItemAt: file)
+        #expect(text(first) == "f")
+        _ = try folder.file("b/three", "3")
+        try FileManager.default.replaceItemAt(first, withItemAt: second)
+        #expect(text(first.appendingPathComponent("three")) == "3")
+        #expect(folder.names == ["a"])
+    }
+
+    @Test("A link is replaced, not followed")
+    func link() throws {
+        let folder = try TemporaryFolder()
+        let target = try folder.file("target", "kept")
+        let link = folder.url.appendingPathComponent("link")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: target)
+        try FileManager.default.replaceItemAt(link, withItemAt: try folder.file("new", "new"))
+        #expect(text(target) == "kept")
+        #expect(text(link) == "new")
+        #expect(folder.names == ["link", "target"])
+    }
+
+    /// Another file system than that of the temporary folder, where this machine has one.
+    static let secondVolume: URL? = {
+        func device(_ path: String) -> UInt64? {
+            var status = stat()
+            return stat(path, &status) == 0 ? UInt64(status.st_dev) : nil
+        }
+        let shared = "/dev/shm"
+        guard access(shared, W_OK) == 0, device(shared) != device(FileManager.default.temporaryDirectory.path) else {
+            return nil
+        }
+        return URL(fileURLWithPath: shared, isDirectory: true)
+    }()
+
+    @Test(
+        "A file on another file system replaces and is gone there",
+        .enabled(if: secondVolume != nil, "needs /dev/shm on a file system of its own"),
+        arguments: [true, false])
+    func otherFileSystem(hasOriginal: Bool) throws {
+        let folder = try TemporaryFolder()
+        let other = try TemporaryFolder(in: try #require(Self.secondVolume))
+        let original = folder.url.appendingPathComponent("original")
+        if hasOriginal { _ = try folder.file("original", "old") }
+        let new = try other.file("new", "new")
+        try FileManager.default.replaceItemAt(original, withItemAt: new)
+        #expect(text(original) == "new")
+        #expect(folder.names == ["original"])
+        #expect(other.names == [])
+    }
+
+    @Test(
+        "A folder on another file system replaces a folder",
+        .enabled(if: secondVolume != nil, "needs /dev/shm on a file system of its own"))
+    func otherFolder() throws {
+        let folder = try TemporaryFolder()
+        let other = try TemporaryFolder(in: try #require(Self.secondVolume))
+        _ = try folder.file("a/old", "1")
+        _ = try other.file("b/new", "2")
+        let original = folder.url.appendingPathComponent("a")
+        try FileManager.default.replaceItemAt(original, withItemAt: other.url.appendingPathComponent("b"))
+        #expect(text(original.appendingPathComponent("new")) == "2")
+        #expect(folder.names == ["a"])
+        #expect(other.names == [])
+    }
+
+    @Test("A replacement that fails leaves both items")
+    func failure() throws {
+        let folder = try TemporaryFolder()
+        let new = try folder.file("new", "new")
+        let error = #expect(throws: CocoaError.self) {
+            try FileManager.default.replaceItemAt(
+                folder.url.appendingPathComponent("no/such/folder"), withItemAt: new)
+        }
+        #expect(error?.code == .fileNoSuchFile)
+        #expect(text(new) == "new")
+    }
+}
+
+@Suite struct ContainerTests {
+    private func makeBundle(_ folder: TemporaryFolder, _ bundle: String, groups: [String]) throws -> String {
+        let data = try PropertyListSerialization.data(
+            fromPropertyList: ["com.apple.security.application-groups": groups], format: .xml, options: 0)
+        _ = try folder.file(bundle + "/Entitlements.plist", String(decoding: data, as: UTF8.self))
+        return folder.url.path + "/" + bundle + "/bin/program"
+    }
+
+    @Test("An app finds the groups of its bundle, without a service")
+    func app() throws {
+        let folder = try TemporaryFolder()
+        let program = try makeBundle(folder, "X.app", groups: ["group.a", "group.b"])
+        let root = folder.url.path + "/device"
+        let containers = GroupContainers(environment: ["BACKGROUNDASSETS_DEVICE": root], executable: program) {
+            Issue.record("an app asks nobody")
+            return nil
+        }
+        #expect(containers.url(of: "group.a")?.path == root + "/Containers/Group/group.a")
+        #expect(containers.url(of: "group.b")?.path == root + "/Containers/Group/group.b")
+        #expect(containers.url(of: "group.c") == nil)
+        // Nothing is made where the service has not been.
+        #expect(!FileManager.default.fileExists(atPath: root))
+    }
+
+    @Test("A container that went missing is made anew, for its user only")
+    func made() throws {
+        let folder = try TemporaryFolder()
+        let program = try makeBundle(folder, "X.app", groups: ["group.a"])
+        let root = folder.url.path
+        _ = try folder.file("Containers/Group/other", "")
+        let containers = GroupContainers(environment: ["BACKGROUNDASSETS_DEVICE": root], executable: program) { nil }
+        let url = try #require(containers.url(of: "group.a"))
+        let mode = try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? NSNumber
+        #expect(mode?.intValue == 0o700)
+    }
+
+    @Test("An extension reads its own bundle, and asks for the root")
+    func appExtension() throws {
+        let folder = try TemporaryFolder()
+        _ = try makeBundle(folder, "X.app", groups: ["group.app"])
+        let program = try makeBundle(folder, "X.app/Extensions/Y.appex", groups: ["group.a"])
+        let containers = GroupContainers(environment: ["BACKGROUNDASSETS_EXTENSION": "1"], executable: program) {
+            ManagerInterface.Identity.Reply(app: "x", role: "extension", groups: [], root: "/root/of/device")
+        }
+        #expect(containers.url(of: "group.a")?.path == "/root/of/device/Containers/Group/group.a")
+        #expect(containers.url(of: "group.app") == nil)
+    }
+
+    @Test("A process that declares an app has the groups the service names; it asks again after a failure")
+    func declared() {
+        let asked = Guarded(0)
+        let containers = GroupContainers(environment: ["BACKGROUNDASSETS_APP": "x"], executable: "/usr/bin/test") {
+            let count = asked.withLock { count in
+                count += 1
+                return count
+            }
+            return count == 1
+                ? nil : ManagerInterface.Identity.Reply(app: "x", role: "app", groups: ["group.a"], root: "/r")
+        }
+        #expect(containers.url(of: "group.a") == nil)
+        #expect(containers.url(of: "group.a")?.path == "/r/Containers/Group/group.a")
+        #expect(containers.url(of: "group.b") == nil)
+        #expect(asked.withLock { $0 } == 2)
+    }
+
+    @Test("A process outside a bundle has no groups")
+    func noBundle() {
+        let containers = GroupContainers(environment: ["HOME": "/home/x"], executable: "/usr/bin/test") { nil }
+        #expect(containers.url(of: "group.a") == nil)
+    }
+
+    @Test(
+        "A group that is no folder's name has no container",
+        arguments: ["", ".", "..", "../x", "a/b", "/", "a\0b", String(repeating: "a", count: 256)])
+    func names(group: String) throws {
+        let folder = try TemporaryFolder()
+        let program = try makeBundle(folder, "X.app", groups: ["..", ".", "", "../x", "a/b", "/"])
+        let containers = GroupContainers(
+            environment: ["BACKGROUNDASSETS_DEVICE": folder.url.path], executable: program
+        ) { nil }
+        #expect(containers.url(of: group) == nil)
+    }
+
+    @Test(
+        "Broken entitlements give no groups",
+        arguments: ["", "not a list", "<plist><array/></plist>", "bplist00\u{1}\u{2}"])
+    func broken(content: String) throws {
+        let folder = try TemporaryFolder()
+        _ = try folder.file("X.app/Entitlements.plist", content)
+        #expect(BundleEntitlements(executable: folder.url.path + "/X.app/program").groups == [])
+    }
+}
