@@ -40,7 +40,8 @@ extension AssetsTool {
             context.console.data(address.url)
             if let path = address.certificateAuthority { context.console.data("certificate authority: \(path)") }
         }
-        context.console.say("Ctrl-C ends it; devices trust the authority in Developer Mode")
+        context.console.say(
+            "Ctrl-C ends it" + (server.isSecure ? "; devices trust the authority in Developer Mode" : ""))
     }
 
     private static func start(
@@ -149,7 +150,7 @@ private struct ServedRequest: Encodable {
         time = record.time / .seconds(1)
         connection = record.connection
         method = record.method
-        path = record.path
+        path = record.method.isEmpty ? "" : "/" + record.path
         range = record.range
         status = record.status
         bytesSent = record.bytesSent
