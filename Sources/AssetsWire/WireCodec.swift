@@ -85,6 +85,8 @@ package enum WireCodec {
     package static func decodeParameters<P: Decodable>(
         as type: P.Type, _ frame: UnsafeRawBufferPointer
     ) throws(WireError) -> P {
+        // The header was read, so the message is sound, and there is nothing to look for in it.
+        if let nothing = Nothing() as? P { return nothing }
         do throws(WireError) {
             if let parameters = try decode(ParametersEnvelope<P>.self, frame).parameters { return parameters }
         } catch {
