@@ -21,6 +21,9 @@ package struct LockFile: ~Copyable, Sendable {
         descriptor = file
     }
 
+    /// True as long as the value lives, which asking it makes sure of.
+    package var isHeld: Bool { descriptor.rawValue >= 0 }
+
     private static func open(_ path: String) throws(LockFailure) -> Descriptor {
         do throws(SystemCallError) {
             return Descriptor(

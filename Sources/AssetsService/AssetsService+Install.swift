@@ -280,7 +280,8 @@ extension AssetsService {
         case (_, .failed): installationEvent(.manifestFailed, of: id)
         default:
             if case .finished(let intent) = record.state {
-                apps[record.app]?.ledger = charged(record.app, manifest: intent.length)
+                let ledger = charged(record.app, manifest: intent.length)
+                apps[record.app]?.ledger = ledger
                 journal(.manifestFetched, .none, app: record.app, download: record.id, "\(intent.length) bytes")
             }
             installationEvent(.manifestFetched, of: id)

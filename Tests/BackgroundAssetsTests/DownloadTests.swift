@@ -1,8 +1,9 @@
 internal import AssetsWire
-@testable import BackgroundAssets
 internal import Foundation
 internal import FoundationNetworking
 internal import Testing
+
+@testable import BackgroundAssets
 
 @Suite struct DownloadTests {
     @Test("The designated initializer keeps what it is given")

@@ -1,8 +1,9 @@
 internal import AssetsOS
 internal import AssetsWire
-@testable import BackgroundAssets
 internal import Foundation
 internal import Testing
+
+@testable import BackgroundAssets
 
 @Suite struct ReplacementTests {
     @Test("The new file takes the place, name and permissions of the original")
