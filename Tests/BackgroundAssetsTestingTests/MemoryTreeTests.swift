@@ -117,7 +117,7 @@ struct MemoryTreeTests {
 
     @Test("It answers every call as a real directory does")
     func parity() throws {
-        var template = Array((String(cString: getenv("TMPDIR") ?? strdup("/tmp")) + "/tree.XXXXXX").utf8CString)
+        var template = Array(((getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") + "/tree.XXXXXX").utf8CString)
         try #require(mkdtemp(&template) != nil)
         let root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let real = try DeviceTree(root: root)
