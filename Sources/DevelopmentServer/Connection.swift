@@ -25,8 +25,6 @@ final class Connection {
         case closed
     }
 
-    /// How long a client may take for a request, or for taking bytes of the answer.
-    private static let idleMax = Duration.seconds(30)
     private static let lingerMax = Duration.seconds(2)
     /// Bytes of a file that are read at once for TLS.
     private static let chunkMax = 256 << 10
@@ -38,6 +36,8 @@ final class Connection {
     let number: Int
     let stream: Stream
     private let site: Site
+    /// How long a client may take for a request, or for taking bytes of the answer.
+    private let idleMax: Duration
     private var phase = Phase.receiving
     private var input: [UInt8] = []
     private var response: Response?
@@ -52,11 +52,12 @@ final class Connection {
     /// When the connection is closed for doing nothing; nil while a fault stalls it.
     private(set) var deadline: Duration?
 
-    init(number: Int, stream: Stream, site: Site, now: Duration) {
+    init(number: Int, stream: Stream, site: Site, idleMax: Duration, now: Duration) {
         self.number = number
         self.stream = stream
         self.site = site
-        deadline = now + Self.idleMax
+        self.idleMax = idleMax
+        deadline = now + idleMax
     }
 
     /// Goes on until it would have to wait. `now` is the process clock.
@@ -124,7 +125,7 @@ final class Connection {
             bytesSent: 0, isComplete: false, fault: faults.description)
         headSent = 0
         sendingSince = now
-        deadline = now + Self.idleMax
+        deadline = now + idleMax
         phase = .sending
     }
 
@@ -151,7 +152,7 @@ final class Connection {
             self.response?.remaining -= Int64(sent)
             record.bytesSent += Int64(sent)
             turn -= sent
-            deadline = now + Self.idleMax
+            deadline = now + idleMax
             return nil
         case .awaitsRead: return .readable
         case .awaitsWrite: return .writable
@@ -164,7 +165,7 @@ final class Connection {
         switch result {
         case .bytes(let count):
             headSent += count
-            deadline = now + Self.idleMax
+            deadline = now + idleMax
             return nil
         case .awaitsRead: return .readable
         case .awaitsWrite: return .writable
@@ -200,7 +201,7 @@ final class Connection {
             deadline = now + Self.lingerMax
             phase = .lingering
         } else {
-            deadline = now + Self.idleMax
+            deadline = now + idleMax
             phase = .receiving
         }
         return nil
