@@ -64,6 +64,8 @@ final class Connection {
     func advance(now: Duration) -> Wait {
         var turn = Self.turnMax
         while true {
+            // Others have their turn; the loop comes back at once, since the socket still takes bytes.
+            guard turn > 0 else { return .writable }
             let wait: Wait? =
                 switch phase {
                 case .receiving: receive(now: now)
@@ -133,10 +135,9 @@ final class Connection {
 
     private func send(now: Duration, turn: inout Int) -> Wait? {
         guard let response else { return .closed }
-        if headSent < response.head.count { return sendHead(response, now: now) }
+        if headSent < response.head.count { return sendHead(response, now: now, turn: &turn) }
         if let wait = applyFault(response) { return wait }
         guard response.remaining > 0, let file = response.file else { return finish(response, now: now) }
-        guard turn > 0 else { return .writable }
         var count = min(response.remaining, Int64(turn))
         for limit in [faults.closeAfter, faults.stallAfter] {
             if let limit { count = min(count, limit - record.bytesSent) }
@@ -160,11 +161,12 @@ final class Connection {
         }
     }
 
-    private func sendHead(_ response: Response, now: Duration) -> Wait? {
+    private func sendHead(_ response: Response, now: Duration, turn: inout Int) -> Wait? {
         let result = response.head.withUnsafeBytes { stream.write(UnsafeRawBufferPointer(rebasing: $0[headSent...])) }
         switch result {
         case .bytes(let count):
             headSent += count
+            turn -= count
             deadline = now + idleMax
             return nil
         case .awaitsRead: return .readable
