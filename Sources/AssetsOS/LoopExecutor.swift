@@ -27,6 +27,11 @@ extension LoopExecutor {
         schedule(at: now + delay, body)
     }
 
+    /// Calls `body` on this executor as soon as it can, in the order of these calls.
+    package func perform(_ body: @escaping @Sendable () -> Void) {
+        _ = schedule(at: .zero, body)
+    }
+
     /// Suspends the caller until `delay` has passed on this executor's clock.
     package func pause(for delay: Duration) async {
         await withCheckedContinuation { continuation in

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #ifndef STATX_MNT_ID
@@ -41,6 +42,24 @@ int clinux_fallocate(int fd, int mode, off_t offset, off_t length) { return fall
 int clinux_sync_file_range(int fd, off_t offset, off_t length, unsigned flags) {
     return sync_file_range(fd, offset, length, flags);
 }
+
+int clinux_get_attribute(int fd, const char *name, void *value, size_t size) {
+    return (int)fgetxattr(fd, name, value, size);
+}
+int clinux_set_attribute(int fd, const char *name, const void *value, size_t size) {
+    return fsetxattr(fd, name, value, size, 0);
+}
+
+int clinux_chmod_path(int fd, mode_t mode) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return chmod(path, mode);
+}
+ssize_t clinux_copy_file_range(int from, int to, size_t count) {
+    return copy_file_range(from, NULL, to, NULL, count, 0);
+}
+
+int clinux_syncfs(int fd) { return syncfs(fd); }
 
 int clinux_pidfd_open(pid_t pid, unsigned flags) { return (int)syscall(SYS_pidfd_open, pid, flags); }
 int clinux_pidfd_send_signal(int pidfd, int signal) {

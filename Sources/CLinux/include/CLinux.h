@@ -18,8 +18,15 @@ int clinux_openat2(int directory, const char *path, uint64_t flags, uint64_t mod
 int clinux_renameat2(int from_directory, const char *from, int to_directory, const char *to, unsigned flags);
 int clinux_fallocate(int fd, int mode, off_t offset, off_t length);
 int clinux_sync_file_range(int fd, off_t offset, off_t length, unsigned flags);
+ssize_t clinux_copy_file_range(int from, int to, size_t count);
+int clinux_syncfs(int fd);
 int clinux_pidfd_open(pid_t pid, unsigned flags);
 int clinux_pidfd_send_signal(int pidfd, int signal);
+
+int clinux_get_attribute(int fd, const char *name, void *value, size_t size);
+int clinux_set_attribute(int fd, const char *name, const void *value, size_t size);
+// Changes the mode of what an O_PATH descriptor stands for.
+int clinux_chmod_path(int fd, mode_t mode);
 
 // The mount id that is never used again while the machine runs (STATX_MNT_ID_UNIQUE), or the plain one on older kernels.
 int clinux_mount_id(int fd, uint64_t *mount_id);

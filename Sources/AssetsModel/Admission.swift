@@ -1,0 +1,175 @@
+// The rule of admission: which downloads may enter the queue.
+
+/// Checks a download against its app's declarations and restrictions.
+package struct Admission: Sendable {
+    private let app: AppRecord
+    private let allowsLoopbackHTTP: Bool
+    private let domains: DomainAllowList
+    /// What was admitted before the first launch, including what this value admitted.
+    package private(set) var ledger: AllowanceLedger
+
+    /// `allowsLoopbackHTTP`: Developer Mode.
+    package init(app: AppRecord, allowsLoopbackHTTP: Bool) {
+        self.app = app
+        self.allowsLoopbackHTTP = allowsLoopbackHTTP
+        domains = DomainAllowList(app.description.restrictions.allowedDomains)
+        ledger = app.ledger
+    }
+
+    /// Restrictions end with the first launch for good.
+    package var isRestricted: Bool { app.launchedAt == nil }
+
+    /// Non-essential bytes still allowed; nil when no restriction holds.
+    package var remaining: Int64? {
+        isRestricted ? max(0, app.description.restrictions.downloadAllowance - ledger.nonEssential) : nil
+    }
+
+    /// Essential bytes still allowed; nil when no restriction holds.
+    package var essentialRemaining: Int64? {
+        isRestricted ? max(0, (app.description.restrictions.essentialDownloadAllowance ?? 0) - ledger.essential) : nil
+    }
+
+    /// True when redirects and requests may go to that host.
+    package func admits(host: String) -> Bool { !isRestricted || domains.admits(host) }
+
+    /// What the manager schedules.
+    package mutating func schedule(_ request: DownloadRequest) throws(AssetsError) {
+        guard !request.isEssential else {
+            throw AssetsError(
+                .essentialDownloadNotPermitted,
+                "\(request.identifier): essential downloads can only be returned from an install or update request",
+                remedy: "schedule removingEssential() instead")
+        }
+        try check(request)
+        try charge(request)
+    }
+
+    /// What the extension answered: admitted as a whole, or refused as a whole.
+    package mutating func answer(
+        _ requests: [DownloadRequest], to content: ContentRequest
+    ) throws(AssetsError) {
+        guard requests.count <= PolicyNumbers.answerDownloadsMax else {
+            throw AssetsError(.limitReached, "the extension answered \(requests.count) downloads at once")
+        }
+        var identifiers: Set<String> = []
+        for request in requests {
+            guard identifiers.insert(request.identifier).inserted else {
+                throw AssetsError(.downloadAlreadyScheduled, "\(request.identifier): answered twice in one set")
+            }
+            if request.isEssential && content != .install && content != .update {
+                throw AssetsError(
+                    .essentialDownloadNotPermitted, "\(request.identifier): essential in a periodic request")
+            }
+            try check(request)
+            try charge(request)
+        }
+    }
+
+    /// The manifest counts against the essential allowance if that key is there, else against the download allowance.
+    package mutating func chargeManifest(bytes: Int64) {
+        guard isRestricted else { return }
+        if app.description.restrictions.essentialDownloadAllowance != nil {
+            ledger.essential = saturatingSum(ledger.essential, bytes)
+        } else {
+            ledger.nonEssential = saturatingSum(ledger.nonEssential, bytes)
+        }
+    }
+
+    /// Bytes that the manifest may have.
+    package var manifestLimit: Int64 {
+        guard isRestricted else { return PolicyNumbers.manifestMax }
+        let allowance =
+            app.description.restrictions.essentialDownloadAllowance ?? app.description.restrictions.downloadAllowance
+        return min(PolicyNumbers.manifestMax, allowance)
+    }
+
+    private func check(_ request: DownloadRequest) throws(AssetsError) {
+        func refuse(_ why: String, remedy: String = "") -> AssetsError {
+            AssetsError(.downloadFailedToStart, "\(request.shownIdentifier): \(why)", remedy: remedy)
+        }
+        guard !request.identifier.isEmpty else { throw refuse("the identifier is empty") }
+        guard request.identifier.utf8.count <= PolicyNumbers.identifierMax else {
+            throw refuse("the identifier is longer than \(PolicyNumbers.identifierMax) bytes")
+        }
+        // It names files below the device directory.
+        guard request.uniqueIdentifier.isCanonicalUUID else { throw refuse("the unique identifier is no UUID") }
+        guard request.size >= 0 else { throw refuse("the file size \(request.size) is negative") }
+        guard !request.isEssential || request.size > 0 else {
+            throw refuse("an essential download needs its exact file size", remedy: "put the size into the manifest")
+        }
+        guard app.description.sharedGroups.contains(request.group) else {
+            throw refuse(
+                "the app group \(request.group) is not in the entitlements of both app and extension",
+                remedy: "declare it in com.apple.security.application-groups of both")
+        }
+        try checkSizes(of: request, refuse)
+        let origin = try RequestOrigin(url: request.url, allowsLoopbackHTTP: allowsLoopbackHTTP)
+        guard admits(host: origin.host) else {
+            throw AssetsError(
+                .disallowedByDomain,
+                "\(request.identifier): the host \(origin.host) is not allowed before the first launch",
+                remedy: "add it to BADownloadDomainAllowList")
+        }
+    }
+
+    private func checkSizes(
+        of request: DownloadRequest, _ refuse: (String, String) -> AssetsError
+    ) throws(AssetsError) {
+        guard request.url.utf8.count <= PolicyNumbers.urlMax else {
+            throw refuse("the URL is longer than \(PolicyNumbers.urlMax) bytes", "")
+        }
+        guard request.body.count <= PolicyNumbers.requestBodyMax else {
+            throw refuse("the request's body is larger than \(PolicyNumbers.requestBodyMax) bytes", "")
+        }
+        let headerBytes = request.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        guard request.headers.count <= PolicyNumbers.headerFieldsMax, headerBytes <= PolicyNumbers.headerBytesMax else {
+            throw refuse("the request has too many or too long header fields", "")
+        }
+        let isClean = request.headers.allSatisfy { field in
+            !field.name.isEmpty && (field.name + field.value + request.method).utf8.allSatisfy { $0 >= 32 && $0 != 127 }
+        }
+        guard isClean else { throw refuse("a header field of the request holds control characters", "") }
+    }
+
+    private mutating func charge(_ request: DownloadRequest) throws(AssetsError) {
+        guard isRestricted else { return }
+        func refuse(_ key: String, _ left: Int64) -> AssetsError {
+            AssetsError(
+                .wouldExceedAllowance,
+                "\(request.identifier): \(request.size) bytes, but \(left) bytes are left of \(key)",
+                remedy: "raise \(key) in the app's Info.plist")
+        }
+        if request.isEssential {
+            let left = essentialRemaining ?? 0
+            guard request.size <= left else { throw refuse("BAEssentialDownloadAllowance", left) }
+            ledger.essential = saturatingSum(ledger.essential, request.size)
+        } else {
+            let left = remaining ?? 0
+            guard request.size <= left else { throw refuse("BADownloadAllowance", left) }
+            ledger.nonEssential = saturatingSum(ledger.nonEssential, request.size)
+        }
+    }
+}
+
+extension DownloadRequest {
+    /// The identifier as it can stand in a message.
+    package var shownIdentifier: String {
+        identifier.isEmpty ? "a download without identifier" : String(identifier.prefix(80))
+    }
+}
+
+extension String {
+    /// 36 characters, upper case, dashes in their places.
+    fileprivate var isCanonicalUUID: Bool {
+        utf8.count == 36
+            && utf8.enumerated().allSatisfy { index, byte in
+                [8, 13, 18, 23].contains(index)
+                    ? byte == UInt8(ascii: "-") : (48...57).contains(byte) || (65...70).contains(byte)
+            }
+    }
+}
+
+private func saturatingSum(_ left: Int64, _ right: Int64) -> Int64 {
+    let (sum, overflow) = left.addingReportingOverflow(right)
+    return overflow ? .max : sum
+}

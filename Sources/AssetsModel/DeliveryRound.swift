@@ -1,0 +1,116 @@
+// The rule of delivery: who gets a finished or failed message, and when it is done.
+
+/// The way of one message: first to every delegate that is connected at that moment, then to the extension.
+///
+/// Any *handled* ends it. *Not implemented* from the extension is final; only death inside the callback is retried.
+package struct DeliveryRound: Hashable, Sendable {
+    private enum State: Hashable, Sendable {
+        case idle
+        /// Sessions that have not answered, and whether one of them said *handled*.
+        case delegates(pending: Set<String>, handled: Bool)
+        case waitingForExtension
+        case inExtension
+        case closed
+    }
+
+    package enum Action: Hashable, Sendable {
+        case send(to: [String])
+        case setAnswerTimer
+        case callExtension
+        case setRedeliveryTimer(after: Duration)
+        case close(Outcome)
+    }
+
+    /// How the message ended.
+    package enum Outcome: Hashable, Sendable {
+        /// Everybody who got it is done with the file.
+        case handled
+        case notImplemented
+        /// The extension died in the callback every time.
+        case givenUp
+    }
+
+    private var state: State = .idle
+    private var deaths = 0
+
+    package init() {}
+
+    package var isClosed: Bool { state == .closed }
+
+    /// `sessions`: those with a delegate, in the order they connected.
+    package mutating func begin(sessions: [String]) -> [Action] {
+        guard state == .idle else { return [] }
+        return offer(to: sessions)
+    }
+
+    package mutating func answer(session: String, handled: Bool) -> [Action] {
+        guard case .delegates(var pending, let before) = state, pending.remove(session) != nil else { return [] }
+        return settle(pending: pending, handled: before || handled)
+    }
+
+    /// The session's process is gone, or its delegate is.
+    package mutating func sessionEnded(_ session: String) -> [Action] { answer(session: session, handled: false) }
+
+    /// Nobody may keep a message longer than the answer limit.
+    package mutating func answerTimerFired() -> [Action] {
+        guard case .delegates(_, let handled) = state else { return [] }
+        return settle(pending: [], handled: handled)
+    }
+
+    /// A delegate appeared while the message waits for the extension.
+    package mutating func delegateAppeared(_ session: String) -> [Action] {
+        guard state == .waitingForExtension else { return [] }
+        return offer(to: [session])
+    }
+
+    /// True when the extension is to be called now; the message is then in its hands.
+    package mutating func extensionTakes() -> Bool {
+        guard state == .waitingForExtension else { return false }
+        state = .inExtension
+        return true
+    }
+
+    package mutating func extensionHandled() -> [Action] { endInExtension(.handled) }
+    package mutating func extensionLacksMethod() -> [Action] { endInExtension(.notImplemented) }
+
+    package mutating func extensionDied() -> [Action] {
+        guard state == .inExtension else { return [] }
+        deaths += 1
+        guard deaths < PolicyNumbers.deliveriesMax else { return endInExtension(.givenUp) }
+        state = .waitingForExtension
+        return [.setRedeliveryTimer(after: PolicyNumbers.redeliveryPause * (1 << (deaths - 1)))]
+    }
+
+    /// The extension may be tried (again).
+    package mutating func redeliveryTimerFired() -> [Action] {
+        state == .waitingForExtension ? [.callExtension] : []
+    }
+
+    private mutating func offer(to sessions: [String]) -> [Action] {
+        guard !sessions.isEmpty else {
+            state = .waitingForExtension
+            return [.callExtension]
+        }
+        state = .delegates(pending: Set(sessions), handled: false)
+        return [.send(to: sessions), .setAnswerTimer]
+    }
+
+    private mutating func settle(pending: Set<String>, handled: Bool) -> [Action] {
+        guard pending.isEmpty else {
+            state = .delegates(pending: pending, handled: handled)
+            return []
+        }
+        if handled {
+            state = .closed
+            return [.close(.handled)]
+        }
+        state = .waitingForExtension
+        return [.callExtension]
+    }
+
+    private mutating func endInExtension(_ outcome: Outcome) -> [Action] {
+        guard state == .inExtension else { return [] }
+        state = .closed
+        return [.close(outcome)]
+    }
+}

@@ -1,0 +1,23 @@
+// What has to be known of a partial file to go on with it.
+
+/// The version of a resource that a partial file belongs to, and how much of it is safe.
+package struct ResumePoint: Hashable, Sendable, Codable {
+    /// A strong entity tag, with its quotes.
+    package var etag: String?
+    /// Last-Modified, as the server sent it.
+    package var lastModified: String?
+    /// Bytes of the whole; 0 when the server did not say.
+    package var total: Int64
+    /// Bytes that were on stable storage when this was noted.
+    package var syncedOffset: Int64
+    /// Where bytes beyond `syncedOffset` can be trusted: boot and mount.
+    package var storageEpoch: String
+
+    package init(etag: String?, lastModified: String?, total: Int64, syncedOffset: Int64, storageEpoch: String) {
+        self.etag = etag
+        self.lastModified = lastModified
+        self.total = total
+        self.syncedOffset = syncedOffset
+        self.storageEpoch = storageEpoch
+    }
+}

@@ -1,0 +1,167 @@
+// URLs of http and https, taken apart once; what goes to the network is put together again from the checked parts, so
+// that no other reader of the same text can come to another host.
+
+/// An absolute http or https URL without credentials and fragment.
+package struct WebAddress: Hashable, Sendable {
+    package enum Scheme: String, Hashable, Sendable {
+        case http
+        case https
+        fileprivate var standardPort: Int { self == .https ? 443 : 80 }
+    }
+
+    package enum Problem: Error, Hashable, Sendable {
+        /// Not a URL with a host.
+        case malformed
+        /// A URL of something else than http.
+        case foreignScheme
+    }
+
+    package let scheme: Scheme
+    /// Lower case, without brackets and without a last dot.
+    package let host: String
+    package let port: Int
+    /// Begins with a slash.
+    package let path: String
+    /// With its question mark; empty when there is none.
+    package let query: String
+
+    /// Reads an absolute URL.
+    package init(_ text: String) throws(Problem) {
+        let (scheme, rest) = try Self.splitScheme(text)
+        guard let scheme else { throw .malformed }
+        try self.init(scheme: scheme, afterScheme: rest)
+    }
+
+    private init(scheme: Scheme, afterScheme rest: Substring) throws(Problem) {
+        guard rest.hasPrefix("//") else { throw .malformed }
+        let authority = rest.dropFirst(2).prefix { !"/?#\\".contains($0) }
+        let reference = rest[authority.endIndex...].prefix { $0 != "#" }
+        guard !reference.hasPrefix("\\") else { throw .malformed }
+        (host, port) = try Self.readAuthority(authority, scheme)
+        self.scheme = scheme
+        let path = reference.prefix { $0 != "?" }
+        self.path = path.isEmpty ? "/" : try Self.encode(path)
+        query = try Self.encode(reference[path.endIndex...])
+    }
+
+    private init(scheme: Scheme, host: String, port: Int, path: String, query: String) {
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        self.path = path
+        self.query = query
+    }
+
+    /// What a Location field means in a response from here.
+    package func resolving(_ reference: String) throws(Problem) -> WebAddress {
+        let (scheme, rest) = try Self.splitScheme(reference)
+        if let scheme { return try WebAddress(scheme: scheme, afterScheme: rest) }
+        if rest.hasPrefix("//") { return try WebAddress(scheme: self.scheme, afterScheme: rest) }
+        let relative = rest.prefix { $0 != "#" }
+        let relativePath = relative.prefix { $0 != "?" }
+        let relativeQuery = try Self.encode(relative[relativePath.endIndex...])
+        if relativePath.isEmpty {
+            return with(path: path, query: relativeQuery.isEmpty ? query : relativeQuery)
+        }
+        let encoded = try Self.encode(relativePath)
+        if encoded.hasPrefix("/") { return with(path: Self.removingDots(encoded), query: relativeQuery) }
+        let folder = path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
+        return with(path: Self.removingDots(folder + "/" + encoded), query: relativeQuery)
+    }
+
+    private func with(path: String, query: String) -> WebAddress {
+        WebAddress(scheme: scheme, host: host, port: port, path: path, query: query)
+    }
+
+    package var url: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return "\(scheme.rawValue)://\(name)\(port == scheme.standardPort ? "" : ":\(port)")\(path)\(query)"
+    }
+
+    package func isSameOrigin(as other: WebAddress) -> Bool {
+        scheme == other.scheme && host == other.host && port == other.port
+    }
+}
+
+extension WebAddress {
+    /// nil for a relative reference.
+    private static func splitScheme(_ text: String) throws(Problem) -> (Scheme?, Substring) {
+        let name = text.prefix { $0.isASCII && $0.utf8.allSatisfy(isSchemeByte) }
+        guard let first = name.utf8.first, ASCIIText.isLetter(first), text[name.endIndex...].hasPrefix(":") else {
+            return (nil, text[...])
+        }
+        guard let scheme = Scheme(rawValue: name.lowercased()) else { throw .foreignScheme }
+        return (scheme, text[name.endIndex...].dropFirst())
+    }
+
+    private static func isSchemeByte(_ byte: UInt8) -> Bool {
+        ASCIIText.isLetter(byte) || ASCIIText.isDigit(byte) || [UInt8]("+-.".utf8).contains(byte)
+    }
+
+    /// Credentials before an @ are left out: they would go to whoever the text names.
+    private static func readAuthority(_ authority: Substring, _ scheme: Scheme) throws(Problem) -> (String, Int) {
+        let place = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+        var host: Substring
+        var rest: Substring
+        if place.hasPrefix("[") {
+            guard let end = place.firstIndex(of: "]") else { throw .malformed }
+            host = place[..<end].dropFirst()
+            rest = place[end...].dropFirst()
+            guard host.contains(":"), host.utf8.allSatisfy({ isHexadecimal($0) || $0 == 0x3A || $0 == 0x2E }) else {
+                throw .malformed
+            }
+        } else {
+            host = place.prefix { $0 != ":" }
+            rest = place[host.endIndex...]
+            if host.hasSuffix(".") { host = host.dropLast() }
+            guard !host.isEmpty, host.utf8.count <= 253, !host.hasPrefix("."), host.utf8.allSatisfy(isHostByte) else {
+                throw .malformed
+            }
+        }
+        if rest.isEmpty || rest == ":" { return (host.lowercased(), scheme.standardPort) }
+        guard rest.hasPrefix(":"), let port = ASCIIText.number(rest.dropFirst()), (1...65535).contains(port) else {
+            throw .malformed
+        }
+        return (host.lowercased(), Int(port))
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        ASCIIText.isLetter(byte) || ASCIIText.isDigit(byte) || [UInt8]("-._".utf8).contains(byte)
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        ASCIIText.isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(ASCIIText.lower(byte))
+    }
+
+    private static let encoded = [UInt8](" \"<>\\^`{|}".utf8)
+    private static let digits = [UInt8]("0123456789ABCDEF".utf8)
+
+    /// Percent-encodes what may not stand in a request line; control characters are nobody's URL.
+    private static func encode(_ text: Substring) throws(Problem) -> String {
+        var result: [UInt8] = []
+        for byte in text.utf8 {
+            guard byte >= 0x20, byte != 0x7F else { throw .malformed }
+            if byte >= 0x80 || encoded.contains(byte) {
+                result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            } else {
+                result.append(byte)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Section 5.2.4 of RFC 3986 for a path that begins with a slash.
+    private static func removingDots(_ path: String) -> String {
+        var kept: [Substring] = []
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        for segment in segments {
+            switch segment {
+            case ".": continue
+            case "..": _ = kept.popLast()
+            default: kept.append(segment)
+            }
+        }
+        if segments.last == "." || segments.last == ".." { kept.append("") }
+        return "/" + kept.joined(separator: "/")
+    }
+}

@@ -1,0 +1,284 @@
+// Files below one real directory. Everything is reached through its descriptor and never through a link, so that
+// whoever may write into a folder of the tree cannot lead the service out of it.
+internal import CLinux
+internal import Glibc
+
+/// A directory on a disk.
+package final class DeviceTree: FileTree {
+    package let root: String
+    let directory: Descriptor
+
+    /// Names that begin so are of files and links that were being written when the machine stopped: nobody needs them.
+    package static let temporaryPrefix = ".new-"
+
+    /// Bytes of an extended attribute; the kernel allows no more.
+    private static let attributeMax = 64 << 10
+
+    private static let directoryMode: mode_t = 0o700
+
+    /// Opens an existing directory, by any path to it.
+    package init(root: String) throws(SystemCallError) {
+        directory = try Descriptor.directory(root)
+        self.root = root
+    }
+
+    package func makeDirectory(_ path: String) throws(SystemCallError) {
+        let names = try TreePath.names(path)
+        if try isDirectory(path) { return }
+        var made = ""
+        for name in names {
+            let parent = made.isEmpty ? "." : made
+            made += made.isEmpty ? name : "/" + name
+            let folder = try open(parent, OpenFlag.path | O_DIRECTORY)
+            do throws(SystemCallError) {
+                let fd = folder.rawValue
+                try check("mkdirat") { mkdirat(fd, name, Self.directoryMode) }
+            } catch let error where error.number == EEXIST {
+                // The next round opens it, which fails where it is no directory.
+            }
+        }
+        _ = try open(path, OpenFlag.path | O_DIRECTORY)
+    }
+
+    private func isDirectory(_ path: String) throws(SystemCallError) -> Bool {
+        try status(path)?.kind == .directory
+    }
+
+    package func openAppendable(_ path: String) throws(SystemCallError) -> any AppendableFile {
+        _ = try TreePath.names(path)
+        return try DeviceFile(open(path, O_RDWR | O_CREAT | O_NONBLOCK, mode: 0o600))
+    }
+
+    package func status(_ path: String) throws(SystemCallError) -> FileStatus? {
+        do throws(SystemCallError) {
+            return try withParent(of: path) { (parent, name) throws(SystemCallError) in
+                var result = stat()
+                try check("fstatat") { fstatat(parent, name, &result, AT_SYMLINK_NOFOLLOW) }
+                return FileStatus(result)
+            }
+        } catch let error where error.number == ENOENT || error.number == ENOTDIR {
+            return nil
+        }
+    }
+
+    package func list(_ path: String) throws(SystemCallError) -> [String] {
+        let names = try DirectoryReader.names(in: open(path, O_RDONLY | O_DIRECTORY), limit: .max)
+        return names.map { String(decoding: $0, as: UTF8.self) }
+            .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    package func read(_ path: String, limit: Int) throws(SystemCallError) -> [UInt8] {
+        let file = try open(path, O_RDONLY | O_NONBLOCK)
+        let fd = file.rawValue
+        let status = try FileStatus(descriptor: fd)
+        guard status.kind == .file else { throw SystemCallError(call: "openat2", number: EINVAL) }
+        guard status.size <= Int64(limit) else { throw SystemCallError(call: "read", number: EFBIG) }
+        // The file may grow meanwhile: one byte beyond the limit tells.
+        var bytes = [UInt8](repeating: 0, count: Int(status.size) + 1)
+        var count = 0
+        while true {
+            let got = try check("read") {
+                bytes.withUnsafeMutableBytes { Glibc.read(fd, $0.baseAddress?.advanced(by: count), $0.count - count) }
+            }
+            if got == 0 { break }
+            count += got
+            guard count <= limit else { throw SystemCallError(call: "read", number: EFBIG) }
+            if count == bytes.count { bytes.append(contentsOf: repeatElement(0, count: bytes.count)) }
+        }
+        bytes.removeSubrange(count...)
+        return bytes
+    }
+
+    package func replace(_ path: String, with bytes: [UInt8], mode: UInt32) throws(SystemCallError) {
+        try withParent(of: path) { (parent, name) throws(SystemCallError) in
+            let temporary = Self.temporaryName()
+            do throws(SystemCallError) {
+                try Self.write(bytes, to: temporary, in: parent, mode: mode)
+                try check("renameat") { renameat(parent, temporary, parent, name) }
+            } catch {
+                unlinkat(parent, temporary, 0)
+                throw error
+            }
+            try Self.sync(parent)
+        }
+    }
+
+    private static func write(
+        _ bytes: [UInt8], to name: String, in parent: Int32, mode: UInt32
+    ) throws(SystemCallError) {
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        let file = Descriptor(owning: try check("openat") { openat(parent, name, flags, 0o600) })
+        let fd = file.rawValue
+        var written = 0
+        while written < bytes.count {
+            written += try check("write") {
+                bytes.withUnsafeBytes { Glibc.write(fd, $0.baseAddress?.advanced(by: written), $0.count - written) }
+            }
+        }
+        try check("fchmod") { fchmod(fd, mode) }
+        try check("fdatasync") { fdatasync(fd) }
+        try file.close()
+    }
+
+    private static func temporaryName() -> String {
+        temporaryPrefix + String(SystemRandomSource().next(), radix: 16)
+    }
+
+    package func rename(_ from: String, to: String, exclusively: Bool) throws(SystemCallError) {
+        try withParent(of: from) { (fromParent, fromName) throws(SystemCallError) in
+            try withParent(of: to) { (toParent, toName) throws(SystemCallError) in
+                let flags: UInt32 = exclusively ? RenameFlag.noReplace : 0
+                try check("renameat2") { clinux_renameat2(fromParent, fromName, toParent, toName, flags) }
+            }
+        }
+    }
+
+    package func syncDirectory(_ path: String) throws(SystemCallError) {
+        let folder = try open(path, O_RDONLY | O_DIRECTORY)
+        try check("fsync") { fsync(folder.rawValue) }
+    }
+
+    /// Syncs the directory behind an O_PATH descriptor.
+    private static func sync(_ parent: Int32) throws(SystemCallError) {
+        let folder = Descriptor(
+            owning: try check("openat") { openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+        try check("fsync") { fsync(folder.rawValue) }
+    }
+
+    package func replaceLink(_ path: String, target: String) throws(SystemCallError) {
+        guard !target.isEmpty, !target.utf8.contains(0) else {
+            throw SystemCallError(call: "symlinkat", number: EINVAL)
+        }
+        try withParent(of: path) { (parent, name) throws(SystemCallError) in
+            let temporary = Self.temporaryName()
+            try check("symlinkat") { symlinkat(target, parent, temporary) }
+            do throws(SystemCallError) {
+                try check("renameat") { renameat(parent, temporary, parent, name) }
+            } catch {
+                unlinkat(parent, temporary, 0)
+                throw error
+            }
+        }
+    }
+
+    package func readLink(_ path: String) throws(SystemCallError) -> String {
+        try withParent(of: path) { (parent, name) throws(SystemCallError) in
+            let room = Int(PATH_MAX)
+            var bytes = [CChar](repeating: 0, count: room)
+            let count = try check("readlinkat") { readlinkat(parent, name, &bytes, room) }
+            return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+    }
+
+    package func setAttribute(_ path: String, name: String, value: String) throws(SystemCallError) {
+        let file = try open(path, O_RDONLY | O_NONBLOCK)
+        let fd = file.rawValue
+        let bytes = Array(value.utf8)
+        try check("fsetxattr") {
+            bytes.withUnsafeBytes { clinux_set_attribute(fd, name, $0.baseAddress, $0.count) }
+        }
+    }
+
+    package func attribute(_ path: String, name: String) throws(SystemCallError) -> String? {
+        let file = try open(path, O_RDONLY | O_NONBLOCK)
+        let fd = file.rawValue
+        var bytes = [UInt8](repeating: 0, count: Self.attributeMax)
+        do throws(SystemCallError) {
+            let count = try check("fgetxattr") {
+                bytes.withUnsafeMutableBytes { clinux_get_attribute(fd, name, $0.baseAddress, $0.count) }
+            }
+            return String(decoding: bytes[..<Int(count)], as: UTF8.self)
+        } catch let error where error.number == ENODATA {
+            return nil
+        }
+    }
+
+    package func space() throws(SystemCallError) -> (free: Int64, total: Int64) {
+        var result = statvfs()
+        try check("fstatvfs") { fstatvfs(directory.rawValue, &result) }
+        func bytes(_ blocks: UInt) -> Int64 {
+            let (product, overflow) = blocks.multipliedReportingOverflow(by: result.f_frsize)
+            return overflow ? .max : Int64(clamping: product)
+        }
+        return (free: bytes(result.f_bavail), total: bytes(result.f_blocks))
+    }
+
+    package func storageEpoch() throws(SystemCallError) -> String {
+        var mount: UInt64 = 0
+        try check("statx") { clinux_mount_id(directory.rawValue, &mount) }
+        let path = "/proc/sys/kernel/random/boot_id"
+        let file = Descriptor(owning: try check("open") { Glibc.open(path, O_RDONLY | O_CLOEXEC) })
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = try check("read") {
+            bytes.withUnsafeMutableBytes { Glibc.read(file.rawValue, $0.baseAddress, $0.count) }
+        }
+        return "\(String(decoding: bytes[..<count].prefix { $0 > 0x20 }, as: UTF8.self)):\(mount)"
+    }
+}
+
+// MARK: Reaching beneath
+
+/// Flags that the C library's Swift module does not show.
+enum OpenFlag {
+    /// O_PATH: a place in the tree, not its content.
+    static let path: Int32 = 0o10000000
+}
+
+/// Flags of renameat2.
+enum RenameFlag {
+    static let noReplace: UInt32 = 1
+}
+
+/// Paths of a tree, taken apart and checked before the kernel sees them.
+enum TreePath {
+    /// The components; throws EINVAL for what leads nowhere or elsewhere.
+    static func names(_ path: String) throws(SystemCallError) -> [String] {
+        let names = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        let isSound = names.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && !$0.utf8.contains(0) }
+        guard isSound else { throw SystemCallError(call: "openat2", number: EINVAL) }
+        return names
+    }
+}
+
+extension DeviceTree {
+    /// RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS.
+    private static let resolve: UInt64 = 0x08 | 0x04 | 0x02
+
+    /// Opens a path of the tree, or the root itself as ".".
+    func open(_ path: String, _ flags: Int32, mode: UInt64 = 0) throws(SystemCallError) -> Descriptor {
+        if path != "." { _ = try TreePath.names(path) }
+        return Descriptor(
+            owning: try check("openat2") {
+                clinux_openat2(directory.rawValue, path, UInt64(flags | O_CLOEXEC), mode, Self.resolve)
+            })
+    }
+
+    /// Calls `body` with the folder of a path, open for reaching names in it, and the path's last name.
+    func withParent<R>(
+        of path: String, _ body: (Int32, String) throws(SystemCallError) -> R
+    ) throws(SystemCallError) -> R {
+        var names = try TreePath.names(path)
+        let name = names.removeLast()
+        let parent = try open(names.isEmpty ? "." : names.joined(separator: "/"), OpenFlag.path | O_DIRECTORY)
+        return try body(parent.rawValue, name)
+    }
+}
+
+extension FileStatus {
+    init(_ status: stat) {
+        let kind: Kind =
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: .file
+            case S_IFDIR: .directory
+            case S_IFLNK: .link
+            default: .other
+            }
+        self.init(kind: kind, inode: UInt64(status.st_ino), size: Int64(status.st_size))
+    }
+
+    init(descriptor: Int32) throws(SystemCallError) {
+        var result = stat()
+        try check("fstat") { fstat(descriptor, &result) }
+        self.init(result)
+    }
+}

@@ -1,0 +1,139 @@
+// Installed apps: list, launch, remove.
+package import AssetsModel
+internal import AssetsOS
+internal import AssetsStore
+
+/// What a launcher needs to start an app.
+package struct LaunchPlan: Hashable, Sendable {
+    /// Absolute path.
+    package var executable: String
+    package var environment: [String: String]
+}
+
+extension AssetsService {
+    package func installedApps() -> [AppRecord] { apps.values.sorted { $0.id < $1.id } }
+
+    package func isInstalling(_ app: String) -> InstallPhase? {
+        installations.values.first { $0.record.app == app && !$0.life.isEnded }?.record.phase
+    }
+
+    func installedApp(_ id: String) throws(AssetsError) -> AppRecord {
+        guard let app = apps[id] else {
+            throw AssetsError(
+                .callerConnectionNotAccepted, "no app \(id) is installed on this device",
+                remedy: "install it with: backgroundassets install")
+        }
+        return app
+    }
+
+    /// Asks the launch gate; the answer counts as a launch.
+    package func launchPlan(for id: String) async throws(AssetsError) -> LaunchPlan {
+        switch LaunchGate.decide(app: apps[id], identifier: id, installing: isInstalling(id)) {
+        case .failure(let error):
+            journal(.launchRefused, error.code == .gateShut ? .gate : .invalid, app: id, error.reason)
+            throw error
+        case .success(let app):
+            try await noteLaunch(of: id)
+            let executable =
+                "Applications/\(id)/current/\(app.description.bundleFolder)/\(app.description.executable)"
+            return LaunchPlan(
+                executable: absolute(executable), environment: ["BACKGROUNDASSETS_DEVICE": seams.files.root])
+        }
+    }
+
+    /// The first launch, or the first accepted connection of the app, ends its restrictions for good.
+    package func noteLaunch(of id: String) async throws(AssetsError) {
+        guard var app = apps[id] else { return }
+        journal(.launched, .none, app: id)
+        guard app.launchedAt == nil else { return }
+        app.launchedAt = calendarNow
+        apps[id]?.launchedAt = calendarNow
+        try await commit([.saveApp(app)])
+    }
+
+    /// Removes an app with its builds, downloads and containers.
+    package func uninstall(_ id: String) async throws(AssetsError) {
+        guard let app = apps[id] else {
+            throw AssetsError(
+                .notInstalled, "no app \(id) is installed on this device",
+                remedy: "list the apps with: backgroundassets apps")
+        }
+        if let installation = installations.values.first(where: { $0.record.app == id && !$0.life.isEnded }) {
+            throw AssetsError(
+                .busy, "\(app.description.name) is still being installed",
+                remedy: "cancel the installation with Ctrl-C where it runs, or wait (\(installation.record.phase))")
+        }
+        journal(.uninstalled, .requested, app: id, "\(app.description.name) \(app.description.version)")
+        await removeApp(app)
+    }
+
+    /// What an installation that failed or was cancelled left.
+    func removeEverything(_ record: InstallationRecord) async {
+        await removeDownloads(of: record.id)
+        let staging = "Applications/.staging/\(record.buildFolder)"
+        let files = seams.files
+        try? await seams.unpacking.run { () throws(SystemCallError) in try files.remove(staging) }
+        if let app = apps[record.app], app.buildFolder == record.buildFolder { await removeApp(app) }
+    }
+
+    private func removeApp(_ app: AppRecord) async {
+        await endExtension(of: app.id)
+        apps[app.id] = nil
+        for round in roundsInOrder where round.record.app == app.id { rounds[round.record.id] = nil }
+        await removeDownloads(of: app.id)
+        let shared = Set(apps.values.flatMap(\.description.groups))
+        let containers =
+            app.description.groups.filter { !shared.contains($0) }.map { "Containers/Group/\($0)" }
+            + ["Containers/Extension/\(app.description.extensionIdentifier)"]
+        let folders = ["Applications/\(app.id)"] + containers
+        let payload = folders.joined(separator: "\n")
+        _ = try? await commit([.removeApp(app.id), .openIntent(id: app.id, kind: "remove", payload: payload)])
+        await removeFolders(folders)
+        _ = try? await commit([.closeIntent(id: app.id)])
+    }
+
+    func removeFolders(_ folders: [String]) async {
+        let files = seams.files
+        for folder in folders {
+            do throws(SystemCallError) {
+                try await seams.unpacking.run { () throws(SystemCallError) in try files.remove(folder) }
+            } catch { journal(.warning, .volume, "\(folder) could not be removed: \(error)") }
+        }
+    }
+
+    private func removeDownloads(of app: String) async {
+        while let records = try? await seams.store.downloads(app: app, after: 0, limit: PolicyNumbers.queueWindowMax),
+            !records.isEmpty
+        {
+            for record in records {
+                windows[record.transferClass]?.remove(id: record.id)
+                await stopTransfer(record.id)
+                foregroundHolders[record.id] = nil
+                let files = seams.files
+                let paths = [record.partialPath] + [record.archivePath].compactMap(\.self)
+                try? await seams.disk.run { () throws(SystemCallError) in
+                    for path in paths { try files.remove(path) }
+                }
+            }
+            guard (try? await commit(records.map { .removeDownload(id: $0.id) })) != nil else { return }
+        }
+    }
+
+    // MARK: Settings
+
+    package var isDeveloperModeOn: Bool { settings.isDeveloperModeOn }
+
+    package func setDeveloperMode(_ isOn: Bool) async throws(AssetsError) {
+        guard settings.isDeveloperModeOn != isOn else { return }
+        journal(.settingChanged, .developerMode, "Developer Mode is \(isOn ? "on" : "off")")
+        try await commit([.setSetting(name: "developer-mode", value: isOn ? "on" : "off")])
+        settings.isDeveloperModeOn = isOn
+    }
+}
+
+extension DownloadRecord {
+    /// Where a fetched app archive lies.
+    fileprivate var archivePath: String? {
+        if case .finished(let intent) = state, request.kind == .archive { intent.target } else { nil }
+    }
+}

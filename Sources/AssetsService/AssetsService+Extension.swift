@@ -1,0 +1,133 @@
+// Calls of the extension's entry points: one process and one call at a time for each app.
+internal import AssetsModel
+internal import AssetsOS
+
+/// What waits for one app's extension.
+struct ExtensionQueue {
+    enum Work: Hashable {
+        case contentRequest(ContentRequest, manifest: String)
+        /// Unique identifier of a download whose message waits.
+        case message(String)
+    }
+    var waiting: [Work] = []
+    var current: Work?
+    var graceTimer: TimerToken?
+
+    var isActive: Bool { current != nil || !waiting.isEmpty }
+}
+
+extension AssetsService {
+    /// Queues a call; it runs when those before it have returned.
+    func callExtension(of app: String, _ work: ExtensionQueue.Work) {
+        guard !isStopping else { return }
+        var queue = extensionQueues[app] ?? ExtensionQueue()
+        guard queue.current != work, !queue.waiting.contains(work) else { return }
+        queue.waiting.append(work)
+        let mustStart = queue.current == nil && queue.waiting.count == 1
+        if let timer = queue.graceTimer { seams.loop.cancel(timer) }
+        queue.graceTimer = nil
+        extensionQueues[app] = queue
+        if mustStart { launch { service in await service.serveExtension(of: app) } }
+    }
+
+    /// True while `downloads(for:manifestURL:extensionInfo:)` runs: then the manager does not schedule.
+    func isInContentRequest(_ app: String) -> Bool {
+        if case .contentRequest = extensionQueues[app]?.current { true } else { false }
+    }
+
+    private func serveExtension(of app: String) async {
+        while let work = extensionQueues[app]?.waiting.first, !isStopping {
+            extensionQueues[app]?.waiting.removeFirst()
+            extensionQueues[app]?.current = work
+            switch work {
+            case .contentRequest(let request, let manifest): await ask(app, request, manifest: manifest)
+            case .message(let id): await tellExtension(app, id)
+            }
+            extensionQueues[app]?.current = nil
+        }
+        planEnd(of: app)
+        activityChanged?()
+    }
+
+    private func planEnd(of app: String) {
+        extensionQueues[app]?.graceTimer = seams.loop.schedule(after: PolicyNumbers.extensionGrace) {
+            self.assumeIsolated { service in
+                guard service.extensionQueues[app]?.isActive == false else { return }
+                service.extensionQueues[app] = nil
+                service.launch { await $0.seams.extensions.end(app: app) }
+            }
+        }
+    }
+
+    /// Ends the app's extension at once.
+    func endExtension(of app: String) async {
+        if let timer = extensionQueues[app]?.graceTimer { seams.loop.cancel(timer) }
+        extensionQueues[app]?.graceTimer = nil
+        await seams.extensions.end(app: app)
+    }
+
+    private func call(_ entry: EntryPoint, of app: AppRecord, limit: Duration?) async -> EntryPointOutcome {
+        let started = seams.loop.now
+        journal(.extensionCalled, .none, app: app.id, download: entry.download, entry.name)
+        _ = try? await commit([])
+        let outcome = await seams.extensions.call(entry, on: target(of: app), limit: limit)
+        let took = (seams.loop.now - started).shown
+        switch outcome {
+        case .downloads(let downloads):
+            journal(.extensionAnswered, .none, app: app.id, "\(downloads.count) downloads after \(took)")
+        case .handled: journal(.extensionAnswered, .none, app: app.id, download: entry.download, "after \(took)")
+        case .notImplemented: journal(.extensionAnswered, .notImplemented, app: app.id, download: entry.download)
+        case .died(let reason, let detail):
+            journal(.extensionEnded, reason, app: app.id, download: entry.download, detail)
+        }
+        return outcome
+    }
+
+    private func target(of app: AppRecord) -> ExtensionTarget {
+        let executable = app.bundlePath + "/" + app.description.extensionExecutable
+        return ExtensionTarget(
+            app: app.id, extensionIdentifier: app.description.extensionIdentifier, executable: executable,
+            folder: executable.parentPath, groups: app.description.sharedGroups)
+    }
+
+    // MARK: Messages
+
+    private func tellExtension(_ appID: String, _ id: String) async {
+        guard let app = apps[appID], var round = rounds[id] else { return }
+        let takes = round.machine.extensionTakes()
+        rounds[id]?.machine = round.machine
+        guard takes else { return }
+        let entry: EntryPoint
+        switch round.record.state {
+        case .finished(let intent): entry = .finished(round.record.request, path: absolute(intent.target))
+        case .failed(let failure): entry = .failed(round.record.request, failure)
+        case .waiting, .finishing: preconditionFailure("message of a download in state \(round.record.state)")
+        }
+        switch await call(entry, of: app, limit: PolicyNumbers.answerLimit) {
+        case .handled, .downloads: change(id) { $0.extensionHandled() }
+        case .notImplemented: change(id) { $0.extensionLacksMethod() }
+        case .died: change(id) { $0.extensionDied() }
+        }
+    }
+
+    // MARK: Content requests
+
+    private func ask(_ appID: String, _ request: ContentRequest, manifest: String) async {
+        guard let app = apps[appID] else { return }
+        let admission = Admission(app: app, allowsLoopbackHTTP: settings.isDeveloperModeOn)
+        let entry = EntryPoint.contentRequest(
+            request, manifest: absolute(manifest), remaining: admission.remaining,
+            essentialRemaining: admission.essentialRemaining)
+        let outcome = await call(entry, of: app, limit: PolicyNumbers.contentRequestLimit)
+        await contentRequestEnded(appID, request, manifest: manifest, outcome)
+    }
+}
+
+extension EntryPoint {
+    fileprivate var download: String {
+        switch self {
+        case .contentRequest: ""
+        case .finished(let request, _), .failed(let request, _): request.uniqueIdentifier
+        }
+    }
+}

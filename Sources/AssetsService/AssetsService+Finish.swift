@@ -1,0 +1,107 @@
+// The durable finish: intent row, rename, directories synced, closing row, message.
+internal import AssetsModel
+internal import AssetsOS
+internal import AssetsStore
+
+/// Extended attribute on every file the service hands out: the system may remove it when space runs low.
+let purgeableAttribute = "user.backgroundassets.purgeable"
+
+extension AssetsService {
+    /// All bytes are in the partial file, checked and synced.
+    func finish(_ record: DownloadRecord, length: Int64, inode: UInt64) async {
+        let intent = FinishIntent(target: finishTarget(of: record), inode: inode, length: length)
+        do throws(AssetsError) {
+            try await commit([.setDownloadState(id: record.id, .finishing(intent))])
+        } catch { return await postpone(record, after: error) }
+        await complete(record, intent)
+    }
+
+    /// Moves the file of a finishing row to its place and closes the row.
+    func complete(_ record: DownloadRecord, _ intent: FinishIntent) async {
+        var record = record
+        let partial = record.partialPath
+        let files = seams.files
+        let uniqueIdentifier = record.id
+        do throws(SystemCallError) {
+            try await seams.disk.run { () throws(SystemCallError) in
+                try moveIntoPlace(files, partial: partial, intent: intent, mark: uniqueIdentifier)
+            }
+        } catch {
+            journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(error)")
+            return await postpone(record, after: AssetsError(.storageFailed, "\(error)"))
+        }
+        if running[record.id]?.isCancelled == true { return await discard(intent) }
+        journal(
+            .downloadFinished, .none, app: record.app, download: record.id,
+            "\(record.request.identifier), \(intent.length) bytes")
+        do throws(AssetsError) {
+            try await commit([.setDownloadState(id: record.id, .finished(intent))])
+        } catch { return await postpone(record, after: error) }
+        record.state = .finished(intent)
+        foregroundHolders[record.id] = nil
+        noteEssentialEnded(record, received: intent.length)
+        ended(record)
+    }
+
+    private func discard(_ intent: FinishIntent) async {
+        let files = seams.files
+        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(intent.target.parentPath) }
+    }
+
+    /// Where a finished file goes, below the device directory.
+    private func finishTarget(of record: DownloadRecord) -> String {
+        switch record.request.kind {
+        case .url:
+            "Containers/Group/\(record.request.group)/Library/Caches/.BackgroundAssets/\(record.id)/"
+                + record.request.fileName
+        case .manifest:
+            "Containers/Extension/\(apps[record.app]?.description.extensionIdentifier ?? record.app)/Manifests/"
+                + "\(record.id)/manifest"
+        case .archive: "Transfers/\(record.id).archive"
+        }
+    }
+}
+
+/// Renames the partial file over and syncs every directory whose names changed. Does nothing that was done already.
+func moveIntoPlace(
+    _ files: any FileTree, partial: String, intent: FinishIntent, mark: String
+) throws(SystemCallError) {
+    if let present = try files.status(intent.target), present.inode == intent.inode {
+        return try files.syncDirectory(intent.target.parentPath)
+    }
+    let folder = intent.target.parentPath
+    let isNewFolder = try files.status(folder) == nil
+    try files.makeDirectory(folder)
+    do throws(SystemCallError) {
+        try files.setAttribute(partial, name: purgeableAttribute, value: mark)
+    } catch {
+        // Without extended attributes a file cannot be marked; it is kept all the same.
+    }
+    try files.rename(partial, to: intent.target, exclusively: false)
+    try files.syncDirectory(folder)
+    if isNewFolder { try files.syncDirectory(folder.parentPath) }
+    try files.syncDirectory(partial.parentPath)
+}
+
+extension DownloadRequest {
+    /// The last part of the URL's path where it can be a file name, else "asset".
+    var fileName: String {
+        let path = url.prefix { $0 != "?" && $0 != "#" }
+        guard let mark = path.utf8.firstRange(of: "://".utf8),
+            let slash = path[mark.upperBound...].lastIndex(of: "/")
+        else { return "asset" }
+        let name = String(path[path.index(after: slash)...])
+        let isUsable =
+            !name.isEmpty && name.utf8.count <= 200 && !name.hasPrefix(".")
+            && name.utf8.allSatisfy { $0 > 32 && $0 != 127 && $0 != UInt8(ascii: "/") }
+        return isUsable ? name : "asset"
+    }
+}
+
+extension String {
+    /// The path without its last part.
+    var parentPath: String {
+        guard let slash = lastIndex(of: "/") else { return "" }
+        return String(self[..<slash])
+    }
+}

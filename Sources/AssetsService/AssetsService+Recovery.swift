@@ -1,0 +1,150 @@
+// Start and end of the service: every open intent is completed from what is on disk, never guessed.
+package import AssetsModel
+internal import AssetsOS
+internal import AssetsStore
+internal import AssetsTransfer
+
+extension AssetsService {
+    /// A journal row from outside the service.
+    package func note(_ event: JournalEvent, _ reason: Reason, _ detail: String) { journal(event, reason, detail) }
+
+    /// Brings the device back to where it was and begins to work. Call once, before any client.
+    package func start() async throws(AssetsError) {
+        do throws(StoreError) {
+            let stored = try await seams.store.settings()
+            settings.isDeveloperModeOn = stored["developer-mode"] == "on"
+            deviceName = stored["device"] ?? seams.random.uuid()
+            if stored["device"] == nil {
+                _ = try await seams.store.apply([.setSetting(name: "device", value: deviceName)])
+            }
+            for app in try await seams.store.apps() { apps[app.id] = app }
+            for record in try await seams.store.installations() where !record.phase.isFinal {
+                installations[record.id] = Installation(record: record)
+            }
+        } catch { throw AssetsError(error) }
+        journal(.serviceStarted, .none)
+        try await makeFolders()
+        try await closeIntents()
+        await mendLinks()
+        await completeFinishes()
+        await removeStrays()
+        try await commit([])
+        for id in installations.keys.sorted() { resume(id) }
+        for app in installedApps() { await deliverPending(of: app.id) }
+        pumpSoon()
+    }
+
+    /// Stops taking work, lets transfers and extensions go, and writes what is pending.
+    package func stop() async {
+        guard !isStopping else { return }
+        isStopping = true
+        journal(.serviceStopped, .none)
+        let extensions = extensionQueues.keys.sorted()
+        for app in extensions { await endExtension(of: app) }
+        await seams.transfers.stop()
+        _ = try? await commit([])
+        try? await seams.store.checkpoint(.truncate)
+    }
+
+    private func makeFolders() async throws(AssetsError) {
+        let files = seams.files
+        try await translating { () async throws(SystemCallError) in
+            try await self.seams.disk.run { () throws(SystemCallError) in
+                for folder in ["Applications", "Containers/Group", "Containers/Extension", "Transfers"] {
+                    try files.makeDirectory(folder)
+                }
+                try files.remove("Applications/.staging")
+            }
+        }
+    }
+
+    private func closeIntents() async throws(AssetsError) {
+        let intents: [IntentRecord]
+        do throws(StoreError) { intents = try await seams.store.intents() } catch { throw AssetsError(error) }
+        for intent in intents where intent.kind == "remove" {
+            await removeFolders(intent.payload.split(separator: "\n").map(String.init))
+            journal(.recovered, .restart, app: intent.id, "removal completed")
+            try await commit([.closeIntent(id: intent.id)])
+        }
+    }
+
+    /// `current` exists exactly where the gate is open.
+    private func mendLinks() async {
+        let files = seams.files
+        for app in installedApps() {
+            let link = "Applications/\(app.id)/current"
+            let isOpen = app.gate == .open
+            do throws(SystemCallError) {
+                try await seams.disk.run { () throws(SystemCallError) in
+                    if isOpen { try files.replaceLink(link, target: app.buildFolder) } else { try files.remove(link) }
+                }
+            } catch { journal(.warning, .volume, app: app.id, "\(link): \(error)") }
+        }
+    }
+
+    private func completeFinishes() async {
+        var last: Int64 = 0
+        while let records = try? await seams.store.liveDownloads(after: last, limit: Store.pageMax),
+            let end = records.last?.sequence
+        {
+            last = end
+            for record in records {
+                guard case .finishing(let intent) = record.state else { continue }
+                await completeFinish(record, intent)
+            }
+        }
+    }
+
+    private func completeFinish(_ record: DownloadRecord, _ intent: FinishIntent) async {
+        let files = seams.files
+        let partial = record.partialPath
+        let isThere = try? await seams.disk.run { () throws(SystemCallError) in
+            let present = [try files.status(intent.target), try files.status(partial)]
+            return present.contains { $0?.inode == intent.inode }
+        }
+        if isThere == true {
+            journal(.recovered, .restart, app: record.app, download: record.id, "finish completed")
+            return await complete(record, intent)
+        }
+        journal(
+            .warning, .restart, app: record.app, download: record.id,
+            "neither partial nor finished file is there; fetched again")
+        _ = try? await commit([
+            .setDownloadState(id: record.id, .waiting), .setDownloadResume(id: record.id, nil, received: 0),
+        ])
+    }
+
+    /// Files and folders that no row knows of.
+    private func removeStrays() async {
+        let files = seams.files
+        let names = (try? await seams.disk.run { () throws(SystemCallError) in try files.list("Transfers") }) ?? []
+        for name in names {
+            let id = name.prefix { $0 != "." }
+            guard (try? await seams.store.download(id: String(id))) == .some(nil) else { continue }
+            try? await seams.disk.run { () throws(SystemCallError) in try files.remove("Transfers/\(name)") }
+        }
+        let folders = (try? await seams.disk.run { () throws(SystemCallError) in try files.list("Applications") }) ?? []
+        for folder in folders {
+            guard let app = apps[folder] else {
+                await removeFolders(["Applications/\(folder)"])
+                continue
+            }
+            let builds =
+                (try? await seams.disk.run { () throws(SystemCallError) in try files.list("Applications/\(folder)") })
+                ?? []
+            for build in builds where build != app.buildFolder && build != "current" {
+                await removeFolders(["Applications/\(folder)/\(build)"])
+            }
+        }
+    }
+
+    private func resume(_ id: String) {
+        guard let record = installations[id]?.record else { return }
+        journal(.recovered, .restart, app: record.app, "installation goes on at \(record.phase)")
+        if let app = apps[record.app] {
+            installations[id]?.progress.unpacked(
+                allowance: app.description.restrictions.essentialDownloadAllowance ?? 0)
+        }
+        installationEvent(.resume(record.phase, isGateOpen: apps[record.app]?.gate == .open), of: id)
+    }
+}

@@ -1,0 +1,172 @@
+// The parts of a running service, from start to clean end.
+internal import AssetsInstaller
+internal import AssetsModel
+internal import AssetsOS
+internal import AssetsStore
+internal import AssetsTransfer
+internal import Glibc
+
+/// One device being served; its threads are "backgroundassets" (the main thread), "store", "transfer", "disk" and
+/// "unpack".
+///
+/// Used on the service's loop only.
+final class RunningService: @unchecked Sendable {
+    // Sendable because every access is on the service's loop: the callbacks that touch it are made there.
+
+    private let location: DeviceLocation
+    private let environment: [String: String]
+    private let loop: EventLoop
+    private let storeLoop: EventLoop
+    private let transferLoop: EventLoop
+    private let diskLoop: EventLoop
+    private let unpackLoop: EventLoop
+    private var service: AssetsService?
+    private var endpoint: WireEndpoint?
+    private var signals: SignalSource?
+    private var idleTimer: TimerToken?
+    private var status = ServiceMain.Status.done
+
+    init(location: DeviceLocation, environment: [String: String]) throws(AssetsError) {
+        self.location = location
+        self.environment = environment
+        do throws(SystemCallError) {
+            loop = try EventLoop()
+            storeLoop = try EventLoop.start(name: "store")
+            transferLoop = try EventLoop.start(name: "transfer")
+            diskLoop = try EventLoop.start(name: "disk")
+            unpackLoop = try EventLoop.start(name: "unpack")
+        } catch { throw AssetsError(.deviceUnusable, "no threads: \(error)") }
+    }
+
+    /// Serves on the calling thread.
+    func run() -> ServiceMain.Status {
+        _ = Task(executorPreference: loop) { await self.begin() }
+        loop.run()
+        return status
+    }
+
+    private func begin() async {
+        do throws(AssetsError) { try await start() } catch {
+            ServiceMain.complain(error.description)
+            status = .failed
+            stopLoops()
+        }
+    }
+
+    private func start() async throws(AssetsError) {
+        let seams = try await seams()
+        let service = AssetsService(seams: seams)
+        self.service = service
+        let endpoint = WireEndpoint(service: service, loop: loop, version: ServiceMain.version)
+        self.endpoint = endpoint
+        guard let runner = seams.extensions as? ProcessExtensionRunner else { preconditionFailure("no process runner") }
+        await runner.attach(
+            to: .init(
+                adopt: { socket, app in endpoint.adopt(socket, extensionOf: app) },
+                note: { event, reason, app, detail in
+                    service.perform { $0.journal(event, reason, app: app, detail) }
+                }))
+        do throws(SystemCallError) {
+            signals = try SignalSource([SIGTERM, SIGINT, SIGHUP], on: loop) { _ in self.stop() }
+        } catch { throw AssetsError(.deviceUnusable, "signals: \(error)") }
+        try await service.start()
+        if let damaged = await seams.store.damagedCopy {
+            await service.note(.warning, .invalid, "the database was damaged and set aside as \(damaged)")
+        }
+        try listen(endpoint)
+        await service.observeActivity { self.activityChanged() }
+        try? ServiceNotification(environment: environment)?.send(.ready)
+        activityChanged()
+    }
+
+    private func seams() async throws(AssetsError) -> ServiceSeams {
+        let store: Store
+        let files: DeviceTree
+        do throws(SystemCallError) { files = try DeviceTree(root: location.root) } catch {
+            throw AssetsError(.deviceUnusable, "\(location.root): \(error)", remedy: "check the folder's permissions")
+        }
+        do throws(StoreError) {
+            store = try await Store(path: location.root + "/device.sqlite", on: storeLoop)
+        } catch {
+            throw AssetsError(
+                .deviceUnusable, "\(location.root)/device.sqlite: \(error)",
+                remedy: "close the program that has it open, or name another device")
+        }
+        let options = CurlTransport.Options(extraAuthorities: location.root + "/DevelopmentCA/ca.pem")
+        return ServiceSeams(
+            loop: loop, disk: DiskWorker(on: diskLoop), unpacking: DiskWorker(on: unpackLoop),
+            calendar: SystemCalendarClock(), random: SystemRandomSource(), files: files, store: store,
+            transfers: TransferEngine(
+                on: transferLoop, disk: diskLoop, files: files, transport: CurlTransport.factory(options)),
+            staging: ArchiveStaging(root: location.root),
+            extensions: ProcessExtensionRunner(
+                loop: loop, root: location.root, launcher: launcherPath(), environment: environment))
+    }
+
+    /// Beside the service's own executable, or where the environment says.
+    private func launcherPath() -> String {
+        if let path = environment["BACKGROUNDASSETS_LAUNCHER"] { return path }
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &buffer, buffer.count)
+        let own = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+        return own.parentPath + "/extension-launcher"
+    }
+
+    private func listen(_ endpoint: WireEndpoint) throws(AssetsError) {
+        var activation = SocketActivation(environment: environment)
+        do throws(SystemCallError) {
+            if let socket = activation.takeListener() {
+                try endpoint.listen(on: socket)
+            } else {
+                try endpoint.listen(on: UnixSocket.listen(at: location.socketPath))
+            }
+        } catch {
+            throw AssetsError(
+                .deviceUnusable, "\(location.socketPath): \(error)", remedy: "check the folder's permissions")
+        }
+    }
+
+    // MARK: The end
+
+    private func activityChanged() {
+        guard let service, let endpoint else { return }
+        let isNeeded = endpoint.hasClients || service.assumeIsolated { $0.isBusy }
+        if isNeeded {
+            if let idleTimer { loop.cancel(idleTimer) }
+            idleTimer = nil
+        } else if idleTimer == nil {
+            idleTimer = loop.schedule(after: PolicyNumbers.idleExit) { self.stop() }
+        }
+    }
+
+    private func stop() {
+        signals?.cancel()
+        signals = nil
+        endpoint?.close()
+        endpoint = nil
+        try? ServiceNotification(environment: environment)?.send(.stopping)
+        _ = Task(executorPreference: loop) {
+            await self.service?.stop()
+            self.stopLoops()
+        }
+    }
+
+    private func stopLoops() {
+        for other in [storeLoop, transferLoop, diskLoop, unpackLoop] { other.stop() }
+        loop.stop()
+    }
+}
+
+/// Bundles staged by the installer's parts.
+struct ArchiveStaging: BundleStaging {
+    let root: String
+
+    func stage(
+        source: String, into folder: String, allowsLoopbackHTTP: Bool, isCancelled: @escaping @Sendable () -> Bool
+    ) throws(AssetsError) -> AppDescription {
+try BundleStager(root: root).stage(
+            source: source, into: folder, allowsLoopbackHTTP: allowsLoopbackHTTP, isCancelled: isCancelled,
+            progress: { _, _ in }
+        ).description
+    }
+}

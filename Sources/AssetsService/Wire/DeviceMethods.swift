@@ -1,0 +1,160 @@
+// org.backgroundassets.Device: what the device's user asks for.
+internal import AssetsModel
+internal import AssetsOS
+internal import AssetsStore
+internal import AssetsWire
+internal import Glibc
+
+func serveDevice(_ dispatcher: inout WireDispatcher<AssetsService, Peer>, version: String) {
+    dispatcher.on(DeviceInterface.Describe.self) { service, peer, header, _ in
+        let reply = DeviceInterface.Describe.Reply(
+            device: service.deviceName, root: service.seams.files.root, version: version, process: Int64(getpid()),
+            developerMode: service.isDeveloperModeOn)
+        peer.reply(DeviceInterface.Describe.self, reply, to: header)
+    }
+    serveInstallation(&dispatcher)
+    serveApps(&dispatcher)
+    serveLists(&dispatcher)
+    dispatcher.on(DeviceInterface.SetDeveloperMode.self) { service, peer, header, parameters in
+        service.answer(DeviceInterface.SetDeveloperMode.self, header, to: peer) { service throws(AssetsError) in
+            try await service.setDeveloperMode(parameters.on)
+            return Nothing()
+        }
+    }
+}
+
+private func serveInstallation(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) {
+    dispatcher.onStream(DeviceInterface.Install.self) { service, peer, header, parameters in
+        service.launch { service in
+            do throws(AssetsError) {
+                guard let kind = InstallSource(rawValue: parameters.sourceKind) else {
+                    throw AssetsError(.usage, "source_kind \(parameters.sourceKind) is neither store nor sideload")
+                }
+                let id = try await service.install(source: parameters.source, kind: kind)
+                try service.tell(peer, of: id, header, DeviceInterface.Install.self) { .init(update: $0) }
+            } catch { peer.refuse(header, error) }
+        }
+    }
+    dispatcher.onStream(DeviceInterface.FollowInstall.self) { service, peer, header, parameters in
+        do throws(AssetsError) {
+            try service.tell(peer, of: parameters.install, header, DeviceInterface.FollowInstall.self) {
+                .init(update: $0)
+            }
+        } catch { peer.refuse(header, error) }
+    }
+    dispatcher.on(DeviceInterface.CancelInstall.self) { service, peer, header, parameters in
+        do throws(AssetsError) {
+            try service.cancelInstall(parameters.install)
+            peer.reply(DeviceInterface.CancelInstall.self, Nothing(), to: header)
+        } catch { peer.refuse(header, error) }
+    }
+}
+
+extension AssetsService {
+    /// Sends every change of an installation until it has ended.
+    fileprivate func tell<M: WireMethod>(
+        _ peer: Peer, of install: String, _ header: CallHeader, _ method: M.Type,
+        _ wrap: @escaping @Sendable (DeviceInterface.InstallUpdate) -> M.Reply
+    ) throws(AssetsError) {
+        let number = try follow(install: install) { status in
+            guard peer.isOpen, !(peer.connection?.isCongested ?? true && !status.phase.isFinal) else { return }
+            let update = DeviceInterface.InstallUpdate(status)
+            if status.phase.isFinal {
+                peer.reply(method, wrap(update), to: header)
+            } else {
+                peer.stream(method, wrap(update))
+            }
+        }
+        peer.whenEnded.append { $0.unfollow(install: install, number) }
+    }
+}
+
+private func serveApps(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) {
+    dispatcher.on(DeviceInterface.Launch.self) { service, peer, header, parameters in
+        service.answer(DeviceInterface.Launch.self, header, to: peer) { service throws(AssetsError) in
+            let plan = try await service.launchPlan(for: parameters.app)
+            return .init(executable: plan.executable, environment: plan.environment)
+        }
+    }
+    dispatcher.on(DeviceInterface.Uninstall.self) { service, peer, header, parameters in
+        service.answer(DeviceInterface.Uninstall.self, header, to: peer) { service throws(AssetsError) in
+            try await service.uninstall(parameters.app)
+            return Nothing()
+        }
+    }
+    dispatcher.onStream(DeviceInterface.Apps.self) { service, peer, header, _ in
+        service.answerPages(DeviceInterface.Apps.self, header, to: peer, wrap: { .init(apps: $0) }) {
+            service, last throws(AssetsError) in
+            let later = service.installedApps().filter { last == nil || $0.id > (last?.bundleIdentifier ?? "") }
+            return later.prefix(WireLimit.pageMax).map { service.wireApp($0) }
+        }
+    }
+}
+
+private func serveLists(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) {
+    dispatcher.onStream(DeviceInterface.Downloads.self) { service, peer, header, parameters in
+        let app = parameters.app.isEmpty ? nil : parameters.app
+        service.answerPages(
+            DeviceInterface.Downloads.self, header, to: peer,
+            wrap: { (items: [ListedDownload]) in .init(downloads: items.map(\.wire)) }
+        ) { service, last throws(AssetsError) in
+            let records = try await service.downloads(
+                of: app, after: last?.sequence ?? 0, limit: WireLimit.pageMax)
+            return records.map { ListedDownload(sequence: $0.sequence, wire: service.wireStatus(of: $0)) }
+        }
+    }
+    dispatcher.onStream(DeviceInterface.Journal.self) { service, peer, header, parameters in
+        service.launch { service in await service.sendJournal(parameters, header, to: peer) }
+    }
+}
+
+/// A row of the list of downloads with its place.
+private struct ListedDownload: Sendable {
+    let sequence: Int64
+    let wire: DeviceInterface.Download
+}
+
+extension AssetsService {
+    /// Sends journal rows after a number; with `follow` until the client is gone.
+    fileprivate func sendJournal(
+        _ parameters: DeviceInterface.Journal.Parameters, _ header: CallHeader, to peer: Peer
+    ) async {
+        let app = parameters.app.isEmpty ? nil : parameters.app
+        var last = parameters.after
+        let news = Signal()
+        let watcher = parameters.follow ? watchJournal { news.raise() } : nil
+        if watcher != nil { peer.whenEnded.append { _ in news.raise() } }
+        defer { if let watcher { unwatchJournal(watcher) } }
+        do throws(AssetsError) {
+            while peer.isOpen {
+                let rows = try await journalRows(app: app, after: last, limit: WireLimit.pageMax)
+                last = rows.last?.number ?? last
+                let entries = rows.map(DeviceInterface.JournalEntry.init)
+                guard rows.count == WireLimit.pageMax || parameters.follow else {
+                    return peer.reply(DeviceInterface.Journal.self, .init(entries: entries), to: header)
+                }
+                if !entries.isEmpty { peer.stream(DeviceInterface.Journal.self, .init(entries: entries)) }
+                await peer.drained()
+                if rows.count < WireLimit.pageMax, peer.isOpen { await news.wait() }
+            }
+        } catch { peer.refuse(header, error) }
+    }
+}
+
+/// Something may have changed; many raises are one. Used on the service's executor only.
+private final class Signal: @unchecked Sendable {
+    // Sendable because both members are called on the service's executor.
+    private var isRaised = false
+    private var waiter: CheckedContinuation<Void, Never>?
+
+    func raise() {
+        isRaised = true
+        waiter?.resume()
+        waiter = nil
+    }
+
+    func wait() async {
+        if !isRaised { await withCheckedContinuation { waiter = $0 } }
+        isRaised = false
+    }
+}

@@ -1,0 +1,105 @@
+// One connection of a client, as the service sees it.
+internal import AssetsModel
+internal import AssetsOS
+internal import AssetsWire
+
+/// A connection with what the service knows of who is behind it.
+///
+/// Used on the service's executor only.
+final class Peer: @unchecked Sendable {
+    // Sendable because every access is on the service's loop: FrameConnection checks it with each call.
+
+    /// Who is behind a connection.
+    enum Origin {
+        /// A process of the device's user; the path of its executable when the connection was made.
+        case process(pid: Int32, executable: String)
+        /// A socket that an extension inherited.
+        case extensionOf(app: String)
+    }
+
+    /// Events held back for a client that takes none, beside merged progress; more and it is cut off.
+    private static let heldEventsMax = 4096
+
+    let number: Int
+    let origin: Origin
+    /// Developer Mode: the app that the connection says it speaks for.
+    var declaredApp: String?
+    /// The app that was accepted, once it was.
+    var acceptedApp: String?
+    var session: String?
+    var connection: FrameConnection?
+    /// Called once when the connection has ended.
+    var whenEnded: [@Sendable (isolated AssetsService) -> Void] = []
+    private var drainWaiters: [CheckedContinuation<Void, Never>] = []
+    private var heldEvents: [ManagerInterface.Event] = []
+
+    init(number: Int, origin: Origin) {
+        self.number = number
+        self.origin = origin
+    }
+
+    var isOpen: Bool { connection?.isOpen == true }
+
+    // MARK: Answers
+
+    /// The last or only reply; the next call may come.
+    func reply<M: WireMethod>(_ method: M.Type, _ value: M.Reply, to header: CallHeader) {
+        if !header.oneway { send { () throws(WireError) in try WireCodec.reply(method, value) } }
+        connection?.release()
+    }
+
+    /// One of several replies.
+    func stream<M: WireMethod>(_ method: M.Type, _ value: M.Reply) {
+        send { () throws(WireError) in try WireCodec.reply(method, value, continues: true) }
+    }
+
+    func refuse(_ header: CallHeader, _ error: AssetsError) {
+        let refusal = Refusal(code: error.code.rawValue, reason: error.reason, remedy: error.remedy)
+        if !header.oneway { connection?.send(WireCodec.refusal(of: header.method, refusal)) }
+        connection?.release()
+    }
+
+    private func send(_ encode: () throws(WireError) -> [UInt8]) {
+        do throws(WireError) { connection?.send(try encode()) } catch { connection?.finish() }
+    }
+
+    // MARK: Back-pressure
+
+    /// Returns when the client has taken what was sent, or is gone.
+    func drained() async {
+        guard let connection, connection.isOpen, connection.isCongested else { return }
+        await withCheckedContinuation { drainWaiters.append($0) }
+    }
+
+    func didDrain() {
+        let waiters = drainWaiters
+        drainWaiters = []
+        for waiter in waiters { waiter.resume() }
+        guard !heldEvents.isEmpty else { return }
+        let events = heldEvents
+        heldEvents = []
+        for page in stride(from: 0, to: events.count, by: WireLimit.pageMax) {
+            send(events[page..<min(page + WireLimit.pageMax, events.count)])
+        }
+    }
+
+    /// Sends an event, or holds it back while the client takes nothing; progress is merged for each download.
+    func tell(_ event: ManagerInterface.Event) {
+        guard let connection, connection.isOpen else { return }
+        guard connection.isCongested || !heldEvents.isEmpty else { return send([event]) }
+        if event.kind == "progress", let id = event.download?.uniqueIdentifier,
+            let index = heldEvents.firstIndex(where: { $0.kind == "progress" && $0.download?.uniqueIdentifier == id })
+        {
+            let before = heldEvents[index].written ?? 0
+            heldEvents[index] = event
+            heldEvents[index].written = before + (event.written ?? 0)
+            return
+        }
+        heldEvents.append(event)
+        if heldEvents.count > Self.heldEventsMax { connection.finish() }
+    }
+
+    private func send(_ events: some Collection<ManagerInterface.Event>) {
+        stream(ManagerInterface.Events.self, .init(events: Array(events)))
+    }
+}

@@ -1,0 +1,136 @@
+// Values of the rules as messages, and back.
+internal import AssetsModel
+internal import AssetsStore
+internal import AssetsWire
+internal import FoundationEssentials
+
+extension DownloadRequest {
+    /// A download as a client said it: nothing is checked yet.
+    init(_ wire: WireDownload) {
+        self.init(
+            identifier: wire.identifier, uniqueIdentifier: wire.uniqueIdentifier, url: wire.url, method: wire.method,
+            headers: wire.headers.map { HeaderField(name: $0.name, value: $0.value) },
+            body: wire.body.isEmpty ? [] : Array(Data(base64Encoded: wire.body) ?? Data()), group: wire.group,
+            isEssential: wire.essential, size: wire.size, priority: Int(clamping: wire.priority), kind: .url)
+    }
+}
+
+extension WireDownload {
+    init(_ request: DownloadRequest, state: Int64) {
+        self.init(
+            identifier: request.identifier, uniqueIdentifier: request.uniqueIdentifier, url: request.url,
+            method: request.method, headers: request.headers.map { .init(name: $0.name, value: $0.value) },
+            body: request.body.isEmpty ? "" : Data(request.body).base64EncodedString(), group: request.group,
+            essential: request.isEssential, size: request.size, priority: Int64(request.priority),
+            kind: request.kind.rawValue, state: state)
+    }
+
+    init(_ record: DownloadRecord, isRunning: Bool) {
+        let state: Int64 =
+            switch record.state {
+            case .waiting: isRunning ? 2 : 1
+            case .finishing: 2
+            case .finished: 3
+            case .failed: -1
+            }
+        self.init(record.request, state: state)
+    }
+}
+
+extension WireFailure {
+    init(_ failure: DownloadFailure) {
+        self.init(domain: failure.domain.rawValue, code: Int64(failure.code), reason: failure.reason)
+    }
+}
+
+extension ManagerInterface.Event {
+    init(_ event: SessionEvent) {
+        switch event {
+        case .began(let record):
+            self.init(kind: "began", number: 0, download: WireDownload(record, isRunning: true))
+        case .paused(let record):
+            self.init(kind: "paused", number: 0, download: WireDownload(record, isRunning: false))
+        case .progress(let record, let written, let total, let expected):
+            self.init(
+                kind: "progress", number: 0, download: WireDownload(record, isRunning: true), written: written,
+                totalWritten: total, totalExpected: expected)
+        case .finished(let record, let path, let number):
+            self.init(kind: "finished", number: number, download: WireDownload(record, isRunning: false), path: path)
+        case .failed(let record, let failure, let number):
+            self.init(
+                kind: "failed", number: number, download: WireDownload(record, isRunning: false),
+                failure: WireFailure(failure))
+        case .controlGranted(let ticket): self.init(kind: "control-granted", number: 0, ticket: ticket)
+        case .controlRefused(let ticket): self.init(kind: "control-refused", number: 0, ticket: ticket)
+        }
+    }
+}
+
+extension DeviceInterface.InstallUpdate {
+    init(_ status: InstallStatus) {
+        self.init(
+            install: status.install, app: status.app, phase: status.phase.rawValue, fraction: status.fraction,
+            received: status.received, expected: status.expected, detail: status.detail,
+            code: Int64(status.error?.code.rawValue ?? 0), remedy: status.error?.remedy ?? "")
+    }
+}
+
+extension DeviceInterface.JournalEntry {
+    init(_ row: JournalRow) {
+        let entry = row.entry
+        self.init(
+            number: row.number, time: entry.time.inSeconds, event: entry.event.rawValue,
+            reason: entry.reason == .none ? "" : entry.reason.rawValue, app: entry.app, download: entry.download,
+            detail: entry.detail)
+    }
+}
+
+extension AssetsService {
+    func wireApp(_ app: AppRecord) -> DeviceInterface.App {
+        var reason = ""
+        if case .failure(let error) = LaunchGate.decide(app: app, identifier: app.id, installing: isInstalling(app.id)) {
+            reason = error.reason
+        }
+        return DeviceInterface.App(
+            bundleIdentifier: app.id, name: app.description.name, version: app.description.version,
+            build: app.description.build, state: isInstalling(app.id) == nil ? "ready" : "installing",
+            launchable: reason.isEmpty, reason: reason, path: absolute(app.bundlePath),
+            installedAt: app.installedAt.inSeconds, launchedAt: app.launchedAt?.inSeconds ?? 0)
+    }
+
+    func wireStatus(of record: DownloadRecord) -> DeviceInterface.Download {
+        let live = progress(of: record.id)
+        var state = live == nil ? "waiting" : "downloading"
+        var received = live?.received ?? record.received
+        var reason = record.reason
+        var detail = record.detail
+        switch record.state {
+        case .waiting: if live == nil, isHeld(record) { reason = .essentialFirst }
+        case .finishing(let intent):
+            state = "finishing"
+            received = intent.length
+        case .finished(let intent):
+            state = "finished"
+            received = intent.length
+        case .failed(let failure):
+            state = "failed"
+            detail = failure.reason
+        }
+        if live != nil { (reason, detail) = (.none, "") }
+        return DeviceInterface.Download(
+            app: record.app, identifier: record.request.identifier, uniqueIdentifier: record.id,
+            kind: record.request.kind.rawValue, url: record.request.url, group: record.request.group,
+            essential: record.request.isEssential, priority: Int64(record.request.priority),
+            transferClass: "\(record.transferClass)", state: state, received: received,
+            expected: live?.expected ?? record.request.size, attempts: Int64(record.attempts),
+            reason: reason == .none ? "" : reason.rawValue, detail: detail)
+    }
+}
+
+extension Duration {
+    /// Seconds with fraction.
+    var inSeconds: Double {
+        let (seconds, attoseconds) = components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
+}

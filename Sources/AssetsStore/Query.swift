@@ -1,0 +1,136 @@
+// Every statement that the store runs more than once: compiled at its first use, kept until the store closes.
+
+/// Names a statement of the cache.
+enum Query: Int, CaseIterable {
+    case begin, commit, rollback
+    case saveApp, removeApp, removeLiveOfApp, removeMessagesOfApp, apps, app
+    case saveInstallation, removeInstallation, installations
+    case insertDownload, setState, setClass, setWait, setResume, removeDownload
+    case downloadBySequence, downloadByID, liveDownload
+    case downloads, downloadsOfApp, live, liveOfApp, messages, messagesOfApp
+    case nextQueuedApp, queueOfApp, earliestNotBefore, counts
+    case setSetting, removeSetting, settings
+    case openIntent, closeIntent, intents
+    case insertJournal, journal, journalOfApp, trimJournal
+
+    var sql: String {
+        switch self {
+        case .begin: "BEGIN IMMEDIATE"
+        case .commit: "COMMIT"
+        case .rollback: "ROLLBACK"
+        default: appSQL ?? downloadSQL ?? listSQL ?? otherSQL
+        }
+    }
+
+    private var appSQL: String? {
+        switch self {
+        case .saveApp: "INSERT OR REPLACE INTO apps(\(Self.appColumns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+        case .removeApp: "DELETE FROM apps WHERE id = ?1"
+        // Two statements, because each partial index knows one half of an app's downloads.
+        case .removeLiveOfApp: "DELETE FROM downloads WHERE app = ?1 AND state < 2"
+        case .removeMessagesOfApp: "DELETE FROM downloads WHERE app = ?1 AND state >= 2"
+        case .apps: "SELECT \(Self.appColumns) FROM apps ORDER BY id"
+        case .app: "SELECT \(Self.appColumns) FROM apps WHERE id = ?1"
+        case .saveInstallation:
+            "INSERT OR REPLACE INTO installations(\(Self.installationColumns)) "
+                + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+        case .removeInstallation: "DELETE FROM installations WHERE id = ?1"
+        case .installations: "SELECT \(Self.installationColumns) FROM installations ORDER BY startedAt, id"
+        default: nil
+        }
+    }
+
+    private var downloadSQL: String? {
+        switch self {
+        case .insertDownload: "INSERT INTO downloads(\(DownloadColumn.list)) VALUES (\(DownloadColumn.parameters))"
+        case .setState:
+            """
+            UPDATE downloads SET state = ?2, target = ?3, inode = ?4, length = ?5, failureDomain = ?6, \
+            failureCode = ?7, failureReason = ?8 WHERE id = ?1
+            """
+        case .setClass: "UPDATE downloads SET transferClass = ?2 WHERE id = ?1"
+        case .setWait:
+            """
+            UPDATE downloads SET notBefore = ?2, reason = ?3, detail = ?4, failures = ?5, firstFailure = ?6, \
+            attempts = ?7 WHERE id = ?1
+            """
+        case .setResume:
+            """
+            UPDATE downloads SET etag = ?2, lastModified = ?3, total = ?4, syncedOffset = ?5, storageEpoch = ?6, \
+            received = ?7 WHERE id = ?1
+            """
+        case .removeDownload: "DELETE FROM downloads WHERE id = ?1"
+        case .downloadBySequence: "SELECT \(DownloadColumn.list) FROM downloads WHERE sequence = ?1"
+        case .downloadByID: "SELECT \(DownloadColumn.list) FROM downloads WHERE id = ?1"
+        case .liveDownload:
+            "SELECT \(DownloadColumn.list) FROM downloads WHERE app = ?1 AND identifier = ?2 AND state < 2"
+        default: nil
+        }
+    }
+
+    private var listSQL: String? {
+        let select = "SELECT \(DownloadColumn.list) FROM downloads"
+        let page = "ORDER BY sequence LIMIT ?3"
+        return switch self {
+        case .downloads: "\(select) WHERE sequence > ?2 \(page)"
+        // Merges the two partial indexes; neither half is sorted.
+        case .downloadsOfApp:
+            """
+            \(select) INDEXED BY liveByApp WHERE app = ?1 AND sequence > ?2 AND state < 2 UNION ALL \
+            \(select) INDEXED BY messagesByApp WHERE app = ?1 AND sequence > ?2 AND state >= 2 \(page)
+            """
+        case .live: "\(select) WHERE sequence > ?2 AND state < 2 \(page)"
+        case .liveOfApp: "\(select) INDEXED BY liveByApp WHERE app = ?1 AND sequence > ?2 AND state < 2 \(page)"
+        case .messages: "\(select) WHERE sequence > ?2 AND state >= 2 \(page)"
+        case .messagesOfApp:
+            "\(select) INDEXED BY messagesByApp WHERE app = ?1 AND sequence > ?2 AND state >= 2 \(page)"
+        // With the next, a walk through the queue app by app: what an excluded app has queued costs nothing.
+        case .nextQueuedApp:
+            """
+            SELECT min(app) FROM downloads INDEXED BY queue WHERE transferClass = ?1 AND app > ?2 AND state < 2
+            """
+        case .queueOfApp:
+            """
+            SELECT priority, sequence FROM downloads INDEXED BY queue \
+            WHERE transferClass = ?1 AND app = ?2 AND state < 2 AND state = 0 \
+            AND (notBefore IS NULL OR notBefore <= ?3) ORDER BY priority DESC, sequence LIMIT ?4
+            """
+        case .earliestNotBefore:
+            """
+            SELECT min(notBefore) FROM downloads INDEXED BY delayed \
+            WHERE transferClass = ?1 AND notBefore > ?2 AND state = 0 AND notBefore IS NOT NULL
+            """
+        // total() instead of sum(): sizes that apps made up must not end in an overflow error.
+        case .counts:
+            """
+            SELECT count(*), CAST(total(size) AS INTEGER), CAST(total(received) AS INTEGER) \
+            FROM downloads INDEXED BY queue WHERE app = ?1 AND transferClass = ?2 AND state < 2
+            """
+        default: nil
+        }
+    }
+
+    private var otherSQL: String {
+        switch self {
+        case .setSetting: "INSERT OR REPLACE INTO settings(name, value) VALUES (?1, ?2)"
+        case .removeSetting: "DELETE FROM settings WHERE name = ?1"
+        case .settings: "SELECT name, value FROM settings"
+        case .openIntent: "INSERT INTO intents(id, kind, payload) VALUES (?1, ?2, ?3)"
+        case .closeIntent: "DELETE FROM intents WHERE id = ?1"
+        case .intents: "SELECT id, kind, payload FROM intents ORDER BY number"
+        case .insertJournal: "INSERT INTO journal(\(Self.journalColumns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        case .journal: "SELECT \(Self.journalColumns) FROM journal WHERE number > ?2 ORDER BY number LIMIT ?3"
+        // No index by app: it would cost every row, and a walk through the bounded journal costs milliseconds.
+        case .journalOfApp:
+            "SELECT \(Self.journalColumns) FROM journal WHERE number > ?2 AND app = ?1 ORDER BY number LIMIT ?3"
+        case .trimJournal: "DELETE FROM journal WHERE number < ?1"
+        default: preconditionFailure("no SQL for \(self)")
+        }
+    }
+
+    private static let appColumns =
+        "id, description, buildFolder, source, gate, installedAt, launchedAt, essential, nonEssential"
+    private static let installationColumns =
+        "id, source, kind, phase, app, buildFolder, startedAt, errorCode, errorReason, errorRemedy"
+    private static let journalColumns = "number, time, event, reason, app, download, detail"
+}

@@ -1,0 +1,132 @@
+// The tables, and how a database gets them.
+
+/// The steps that lead from an empty file to today's tables. `PRAGMA user_version` says how many were taken.
+///
+/// A step that was released never changes: what comes later is a step of its own.
+struct Schema {
+    let steps: [String]
+
+    static let current = Schema(steps: [first])
+
+    /// Marks a database as ours: "BAst".
+    static let applicationID: Int64 = 0x4241_7374
+
+    /// Takes the steps that are missing, each in one transaction.
+    func migrate(_ connection: borrowing Connection) throws(StoreError) {
+        let version = try connection.number("PRAGMA user_version")
+        let application = try connection.number("PRAGMA application_id")
+        if application != Self.applicationID {
+            let tables = try connection.number("SELECT count(*) FROM sqlite_schema")
+            guard version == 0, application == 0, tables == 0 else {
+                throw StoreError(.foreign, "open the database: it was made by another program")
+            }
+        }
+        guard version >= 0, version <= steps.count else {
+            throw StoreError(
+                .newerSchema, "open the database: it has schema \(version), this service knows \(steps.count)")
+        }
+        for index in Int(version)..<steps.count {
+            do throws(StoreError) {
+                try connection.execute("BEGIN IMMEDIATE")
+                try connection.execute(steps[index])
+                try connection.execute("PRAGMA application_id = \(Self.applicationID)")
+                try connection.execute("PRAGMA user_version = \(index + 1)")
+                try connection.execute("COMMIT")
+            } catch {
+                if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+                throw error
+            }
+        }
+    }
+
+    /// Times are microseconds of the calendar clock. States of a download: 0 waiting, 1 finishing, 2 finished,
+    /// 3 failed; below 2 it is live, from 2 on a message.
+    private static let first = """
+        CREATE TABLE apps(
+            id TEXT PRIMARY KEY CHECK (id <> ''),
+            description TEXT NOT NULL,
+            buildFolder TEXT NOT NULL,
+            source TEXT NOT NULL,
+            gate TEXT NOT NULL,
+            installedAt INTEGER NOT NULL,
+            launchedAt INTEGER,
+            essential INTEGER NOT NULL,
+            nonEssential INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE installations(
+            id TEXT PRIMARY KEY CHECK (id <> ''),
+            source TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            phase TEXT NOT NULL,
+            app TEXT NOT NULL,
+            buildFolder TEXT NOT NULL,
+            startedAt INTEGER NOT NULL,
+            errorCode INTEGER,
+            errorReason TEXT,
+            errorRemedy TEXT
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE downloads(
+            sequence INTEGER PRIMARY KEY,
+            id TEXT NOT NULL CHECK (id <> ''),
+            app TEXT NOT NULL CHECK (app <> ''),
+            identifier TEXT NOT NULL,
+            url TEXT NOT NULL,
+            method TEXT NOT NULL,
+            headers TEXT,
+            body BLOB,
+            appGroup TEXT NOT NULL,
+            isEssential INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            priority INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            transferClass INTEGER NOT NULL,
+            state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 3),
+            target TEXT,
+            inode INTEGER,
+            length INTEGER,
+            failureDomain TEXT,
+            failureCode INTEGER,
+            failureReason TEXT,
+            attempts INTEGER NOT NULL,
+            failures INTEGER NOT NULL,
+            firstFailure INTEGER,
+            notBefore INTEGER,
+            reason TEXT NOT NULL,
+            detail TEXT NOT NULL,
+            etag TEXT,
+            lastModified TEXT,
+            total INTEGER,
+            syncedOffset INTEGER,
+            storageEpoch TEXT,
+            received INTEGER NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX downloadsByID ON downloads(id);
+        CREATE UNIQUE INDEX liveByIdentifier ON downloads(app, identifier) WHERE state < 2;
+        CREATE INDEX liveByApp ON downloads(app, sequence) WHERE state < 2;
+        CREATE INDEX messagesByApp ON downloads(app, sequence) WHERE state >= 2;
+        CREATE INDEX queue ON downloads(transferClass, app, priority DESC, sequence, state, notBefore)
+            WHERE state < 2;
+        CREATE INDEX delayed ON downloads(transferClass, notBefore) WHERE state = 0 AND notBefore IS NOT NULL;
+
+        CREATE TABLE intents(
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            kind TEXT NOT NULL,
+            payload TEXT NOT NULL
+        ) STRICT;
+
+        CREATE TABLE settings(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE journal(
+            number INTEGER PRIMARY KEY,
+            time INTEGER NOT NULL,
+            event TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            app TEXT NOT NULL,
+            download TEXT NOT NULL,
+            detail TEXT NOT NULL
+        ) STRICT;
+        """
+}

@@ -1,0 +1,270 @@
+// The transport of production: libcurl's multi interface, driven by one event loop.
+internal import AssetsModel
+package import AssetsOS
+internal import CCurl
+internal import Glibc
+
+/// Many requests on one loop thread: libcurl asks for readiness and timers, the loop reports them.
+///
+/// Everything but its making happens on the loop's thread. `stop` comes before the last reference goes.
+package final class CurlTransport: Transport {
+    /// What an engine decides about its connections.
+    package struct Options: Sendable {
+        /// A file of certificates in PEM form that are believed beside the machine's.
+        package var extraAuthorities: String?
+        /// Connections to one host, and to all; a request beyond them waits for its turn.
+        package var hostConnectionsMax = 6
+        package var connectionsMax = 16
+        package init(extraAuthorities: String? = nil) { self.extraAuthorities = extraAuthorities }
+    }
+
+    private let loop: EventLoop
+    private let multi: UnsafeMutableRawPointer
+    private let trust: CurlTrust
+    private var requests: [TransportTask: CurlRequest] = [:]
+    private var tasks: [UnsafeMutableRawPointer: TransportTask] = [:]
+    /// Requests that could not be made and whose handlers are told in a moment.
+    private var failing: [TransportTask: any TransportHandler] = [:]
+    private var watched: Set<Int32> = []
+    private var timer: TimerToken?
+    private var lastNumber: UInt64 = 0
+    private var isStopped = false
+    /// libcurl must not be called from its own callbacks; what handlers ask for there is done right after.
+    private var isInsideCurl = false
+    private var postponed: [() -> Void] = []
+
+    /// libcurl's global state; made once, before the first handle.
+    ///
+    /// A connection that the server has closed must be an error, not a signal: OpenSSL writes without MSG_NOSIGNAL.
+    private static let isReady: Bool = {
+        signal(SIGPIPE, SIG_IGN)
+        return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+    }()
+
+    /// Makes the transport of an engine whose executor is an `EventLoop`.
+    package static func factory(_ options: Options = Options()) -> TransportFactory {
+        { executor in
+            guard let loop = executor as? EventLoop else { preconditionFailure("libcurl needs an event loop") }
+            return CurlTransport(on: loop, options)
+        }
+    }
+
+    package init(on loop: EventLoop, _ options: Options = Options()) {
+        guard Self.isReady, let multi = curl_multi_init() else { preconditionFailure("libcurl has no memory") }
+        self.loop = loop
+        self.multi = multi
+        trust = CurlTrust(extraAuthorities: options.extraAuthorities)
+        shim_curlm_long(multi, CURLMOPT_PIPELINING, 0)
+        shim_curlm_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.hostConnectionsMax)
+        shim_curlm_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, options.connectionsMax)
+        shim_curlm_long(multi, CURLMOPT_MAXCONNECTS, options.connectionsMax)
+        connectCallbacks()
+    }
+
+    deinit { precondition(isStopped, "stop() was not called") }
+
+    private func connectCallbacks() {
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        shim_curlm_socket(
+            multi,
+            { _, fd, what, user, _ in
+                guard let user else { return 0 }
+                Unmanaged<CurlTransport>.fromOpaque(user).takeUnretainedValue().socketChanged(fd, what)
+                return 0
+            }, me)
+        shim_curlm_timer(
+            multi,
+            { _, milliseconds, user in
+                guard let user else { return 0 }
+                Unmanaged<CurlTransport>.fromOpaque(user).takeUnretainedValue().arm(milliseconds)
+                return 0
+            }, me)
+    }
+
+    // MARK: Transport
+
+    package func start(_ request: TransportRequest, handler: any TransportHandler) -> TransportTask {
+        precondition(!isStopped, "start after stop")
+        lastNumber += 1
+        let task = TransportTask(number: lastNumber)
+        guard let made = CurlRequest(task, handler: handler, transport: self) else {
+            failLater(task, handler, URLErrorCode.unknown, "out of memory")
+            return task
+        }
+        requests[task] = made
+        tasks[made.easy] = task
+        let isConfigured = made.configure(request, trust)
+        afterCurl { [unowned self] in
+            guard requests[task] != nil else { return }
+            if isConfigured, curl_multi_add_handle(multi, made.easy) == CURLM_OK { return }
+            requests[task] = nil
+            tasks[made.easy] = nil
+            failLater(task, handler, URLErrorCode.badURL, "the request cannot be made")
+        }
+        return task
+    }
+
+    package func cancel(_ task: TransportTask) {
+        failing[task] = nil
+        guard let request = requests.removeValue(forKey: task) else { return }
+        tasks[request.easy] = nil
+        request.handler = nil
+        afterCurl { [unowned self] in
+            curl_multi_remove_handle(multi, request.easy)
+        }
+    }
+
+    package func pause(_ task: TransportTask) { setPause(task, CURLPAUSE_RECV) }
+
+    package func resume(_ task: TransportTask) { setPause(task, CURLPAUSE_CONT) }
+
+    private func setPause(_ task: TransportTask, _ mask: Int32) {
+        guard requests[task] != nil else { return }
+        afterCurl { [unowned self] in
+            guard let request = requests[task] else { return }
+            // Bytes that libcurl holds back are delivered inside this call.
+            enter { curl_easy_pause(request.easy, mask) }
+        }
+    }
+
+    package func stop() {
+        loop.checkIsolated()
+        guard !isStopped else { return }
+        isStopped = true
+        failing = [:]
+        for task in requests.keys.sorted(by: { $0.number < $1.number }) { cancel(task) }
+        afterCurl { [self] in
+            if let timer { loop.cancel(timer) }
+            curl_multi_cleanup(multi)
+            for fd in watched.sorted() { loop.unwatch(fd) }
+            watched = []
+        }
+    }
+
+    // MARK: Calls into libcurl
+
+    /// Runs `body` now, or as soon as libcurl has returned.
+    private func afterCurl(_ body: @escaping () -> Void) {
+        if isInsideCurl { postponed.append(body) } else { body() }
+    }
+
+    private func enter(_ body: () -> Void) {
+        precondition(!isInsideCurl, "libcurl was entered from its own callback")
+        isInsideCurl = true
+        body()
+        isInsideCurl = false
+        while !postponed.isEmpty {
+            let bodies = postponed
+            postponed = []
+            for body in bodies { body() }
+        }
+    }
+
+    private func drive(_ fd: Int32, _ mask: Int32) {
+        guard !isStopped else { return }
+        enter {
+            var running: Int32 = 0
+            curl_multi_socket_action(multi, fd, mask, &running)
+        }
+        tellEnds()
+    }
+
+    /// Takes one message at a time: a handler may cancel the request of the next.
+    private func tellEnds() {
+        var left: Int32 = 0
+        while !isStopped, let message = curl_multi_info_read(multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
+            let code = message.pointee.data.result
+            guard let task = tasks.removeValue(forKey: easy), let request = requests.removeValue(forKey: task) else {
+                continue
+            }
+            curl_multi_remove_handle(multi, easy)
+            let failure = request.failure(code)
+            request.handler?.ended(failure)
+        }
+    }
+
+    private func failLater(_ task: TransportTask, _ handler: any TransportHandler, _ code: Int, _ text: String) {
+        failing[task] = handler
+        _ = schedule(after: .zero) { transport in
+            let handler = transport.failing.removeValue(forKey: task)
+            handler?.ended(TransportFailure(kind: .other, code: code, text: text))
+        }
+    }
+
+    // MARK: Calls from libcurl
+
+    private func socketChanged(_ fd: Int32, _ what: Int32) {
+        if what == CURL_POLL_REMOVE {
+            watched.remove(fd)
+            return loop.unwatch(fd)
+        }
+        var readiness: EventLoop.Readiness = []
+        if what & CURL_POLL_IN != 0 { readiness.insert(.read) }
+        if what & CURL_POLL_OUT != 0 { readiness.insert(.write) }
+        watched.insert(fd)
+        do {
+            try loop.watch(fd, for: readiness) { [unowned self] ready in self.ready(fd, ready) }
+        } catch {
+            // Out of kernel memory: without news of its socket the transfer ends as stalled and is tried again.
+            watched.remove(fd)
+        }
+    }
+
+    private func ready(_ fd: Int32, _ readiness: EventLoop.Readiness) {
+        var mask: Int32 = 0
+        if !readiness.isDisjoint(with: [.read, .hangUp]) { mask |= CURL_CSELECT_IN }
+        if readiness.contains(.write) { mask |= CURL_CSELECT_OUT }
+        if readiness.contains(.error) { mask |= CURL_CSELECT_ERR }
+        drive(fd, mask)
+    }
+
+    private func arm(_ milliseconds: Int) {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        guard milliseconds >= 0 else { return }
+        timer = schedule(after: .milliseconds(milliseconds)) { transport in
+            transport.timer = nil
+            transport.drive(CURL_SOCKET_TIMEOUT, 0)
+        }
+    }
+
+    /// The answer is how many bytes were taken; fewer than given ends the transfer.
+    func receivedLine(_ request: CurlRequest, _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard request.handler != nil else { return 0 }
+        switch request.reader.line(UnsafeRawBufferPointer(start: bytes, count: count)) {
+        case .more:
+            return count
+        case .head(let head):
+            request.handler?.received(head)
+            return count
+        case .malformed:
+            request.ownFailure = TransportFailure(
+                kind: .protocol, code: URLErrorCode.badServerResponse, text: "the server's answer has no proper head")
+            return 0
+        }
+    }
+
+    func receivedBytes(_ request: CurlRequest, _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard let handler = request.handler else { return 0 }
+        handler.received(UnsafeRawBufferPointer(start: bytes, count: count))
+        return count
+    }
+
+    // MARK: Timers
+
+    /// A transport on its way through a timer.
+    ///
+    /// Unchecked: the timers of a loop fire on its thread, which is the only one that uses the transport.
+    private struct Passage: @unchecked Sendable {
+        weak var transport: CurlTransport?
+        let body: (CurlTransport) -> Void
+    }
+
+    private func schedule(after delay: Duration, _ body: @escaping (CurlTransport) -> Void) -> TimerToken {
+        let passage = Passage(transport: self, body: body)
+        return loop.schedule(after: delay) {
+            if let transport = passage.transport { passage.body(transport) }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// What the engine is asked for, and what it tells.
+package import AssetsModel
+
+/// One attempt to bring the bytes of one download into its partial file.
+package struct TransferSpec: Sendable {
+    /// The download's unique identifier; one transfer of it runs at a time.
+    package var id: String
+    package var url: String
+    package var method: String
+    package var headers: [HeaderField]
+    package var body: [UInt8]
+    /// Where the bytes go, in the engine's tree. The folder exists.
+    package var partialPath: String
+    /// What was last noted of the partial file; without it the file starts anew.
+    package var resume: ResumePoint?
+    /// Bytes that the app announced; 0 when unknown.
+    package var expectedSize: Int64
+    /// Whether another size is a failure.
+    package var sizeMustMatch: Bool
+    /// Bytes that may be received; more is refused as `allowanceExceeded`.
+    package var sizeLimit: Int64?
+    /// Whether a redirect may lead to that host (lower case, without port).
+    package var admits: @Sendable (String) -> Bool
+    /// Developer Mode: plain http to this machine.
+    package var allowsLoopbackHTTP: Bool
+    package var transferClass: TransferClass
+
+    package init(
+        id: String, url: String, method: String = "GET", headers: [HeaderField] = [], body: [UInt8] = [],
+        partialPath: String, resume: ResumePoint? = nil, expectedSize: Int64 = 0, sizeMustMatch: Bool = false,
+        sizeLimit: Int64? = nil, admits: @escaping @Sendable (String) -> Bool = { _ in true },
+        allowsLoopbackHTTP: Bool = false, transferClass: TransferClass
+    ) {
+        self.id = id
+        self.url = url
+        self.method = method
+        self.headers = headers
+        self.body = body
+        self.partialPath = partialPath
+        self.resume = resume
+        self.expectedSize = expectedSize
+        self.sizeMustMatch = sizeMustMatch
+        self.sizeLimit = sizeLimit
+        self.admits = admits
+        self.allowsLoopbackHTTP = allowsLoopbackHTTP
+        self.transferClass = transferClass
+    }
+}
+
+/// What happens in an attempt. Told on the engine's loop.
+package enum TransferEvent: Hashable, Sendable {
+    /// The server sends the file. `expected` is 0 when it does not say how much; told again when it has to start over.
+    case began(resumedAt: Int64, expected: Int64)
+    /// At most ten a second, and one before the end.
+    case progress(received: Int64, expected: Int64)
+    /// What to keep for the next attempt: once the version is known, then after every sync.
+    case checkpoint(ResumePoint)
+    /// The last event.
+    case ended(TransferOutcome)
+}
+
+/// How an attempt ended.
+package enum TransferOutcome: Hashable, Sendable {
+    /// All bytes are there and on stable storage. `resume` is nil when the version has no name.
+    case received(length: Int64, inode: UInt64, resume: ResumePoint?)
+    /// Another attempt may succeed.
+    case interrupted(Interruption)
+    /// No other attempt would.
+    case refused(DownloadFailure, Reason)
+}

@@ -1,0 +1,69 @@
+// The seam between transfers and the network: libcurl in production, a script in simulations.
+package import AssetsModel
+package import AssetsOS
+
+/// Names one running request of one transport.
+package struct TransportTask: Hashable, Sendable {
+    package let number: UInt64
+    package init(number: UInt64) { self.number = number }
+}
+
+/// One request to one server. Redirects are not followed below the seam.
+package struct TransportRequest: Hashable, Sendable {
+    package var url: String
+    package var method: String
+    /// Sent as they are; the transport adds Host, Content-Length and, where missing, User-Agent and Accept.
+    package var headers: [HeaderField]
+    package var body: [UInt8]
+    /// Until the secure connection stands.
+    package var connectTimeout: Duration
+    /// A request that brings less than `stallRate` bytes a second for this long has stalled.
+    package var stallTimeout: Duration
+    package var stallRate: Int64
+    /// Whether plain http may be used; https always may.
+    package var allowsHTTP: Bool
+
+    package init(
+        url: String, method: String = "GET", headers: [HeaderField] = [], body: [UInt8] = [],
+        connectTimeout: Duration = PolicyNumbers.connectLimit, stallTimeout: Duration = PolicyNumbers.stallTime,
+        stallRate: Int64 = PolicyNumbers.stallRate, allowsHTTP: Bool = false
+    ) {
+        self.url = url
+        self.method = method
+        self.headers = headers
+        self.body = body
+        self.connectTimeout = connectTimeout
+        self.stallTimeout = stallTimeout
+        self.stallRate = stallRate
+        self.allowsHTTP = allowsHTTP
+    }
+}
+
+/// Who a transport tells of one request, on the transport's executor: one head, then bytes, then the end.
+///
+/// Every method may cancel its own or another task and start new ones.
+package protocol TransportHandler: AnyObject {
+    /// The final head: neither informational ones nor those of a proxy.
+    func received(_ head: TransportHead)
+    /// A piece of the body, valid during the call.
+    func received(_ bytes: UnsafeRawBufferPointer)
+    /// The whole response was received, or why not. The last call.
+    func ended(_ failure: TransportFailure?)
+}
+
+/// Requests to servers. Used on one executor only, which its factory was given.
+package protocol Transport: AnyObject {
+    /// Never calls the handler before it has returned; a request that cannot be made ends with a failure. Keeps the
+    /// handler until the end.
+    func start(_ request: TransportRequest, handler: any TransportHandler) -> TransportTask
+    /// Ends a request; its handler is not called any more. No effect on one that has ended.
+    func cancel(_ task: TransportTask)
+    /// Stops taking bytes from the connection. What was taken before may still be delivered.
+    func pause(_ task: TransportTask)
+    func resume(_ task: TransportTask)
+    /// Cancels everything and closes all connections. The last call.
+    func stop()
+}
+
+/// Makes the transport of an engine that runs on the executor given. Called once, on any thread.
+package typealias TransportFactory = @Sendable (any LoopExecutor) -> any Transport
