@@ -43,10 +43,16 @@ final class DownloadLife: Sendable {
 final class DownloadRegistry: Sendable {
     static let shared = DownloadRegistry()
 
-    private struct Entry {
+    /// A class: moved about in the dictionary's storage, a struct's weak reference does not stay valid (AddressSanitizer
+    /// shows it).
+    private final class Entry {
         weak var download: BADownload?
         /// Tells the object even after the reference was cleared.
         let object: ObjectIdentifier
+        init(download: BADownload, object: ObjectIdentifier) {
+            self.download = download
+            self.object = object
+        }
     }
     private struct Content {
         var entries: [String: Entry] = [:]
