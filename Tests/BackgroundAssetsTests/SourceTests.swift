@@ -10,13 +10,15 @@ internal import Testing
 
 /// Compiles sources against the library of this build.
 private struct Compiler {
-    /// Where SwiftPM builds: the folder of this test bundle.
+    /// Where SwiftPM builds: the plain products where the tests themselves are instrumented, else the bundle's folder.
     let products: String
     let package: String
 
     init() throws {
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let folders = (CommandLine.arguments + [executable]).map { ($0 as NSString).deletingLastPathComponent }
+        let plain = ProcessInfo.processInfo.environment["BACKGROUNDASSETS_PLAIN_PRODUCTS"].map { [$0] } ?? []
+        let folders =
+            plain + (CommandLine.arguments + [executable]).map { ($0 as NSString).deletingLastPathComponent }
         products = try #require(
             folders.first { FileManager.default.fileExists(atPath: $0 + "/libBackgroundAssets.so") },
             "libBackgroundAssets.so is not beside the tests: build the whole package first")
