@@ -150,7 +150,9 @@ package final class SimulatedLoop: LoopExecutor {
         limit: Duration = .seconds(3600), _ body: @escaping @Sendable () async throws -> Value
     ) throws -> Value {
         let outcome = Guarded<Result<Value, any Error>?>(nil)
-        spawn {
+        // Not through `spawn`: the outcome has to be the last thing of the last job, so that nothing of the task is left
+        // in the queue of a loop that nobody runs any more.
+        _ = Task(executorPreference: self) {
             do {
                 let value = try await body()
                 outcome.withLock { $0 = .success(value) }

@@ -149,20 +149,26 @@ import Testing
         }
     }
 
-    @Test("A program that is missing is named with what to set")
-    func missing() async throws {
+    @Test("The program is the named one, else the one beside our own, else the first in PATH")
+    func find() async throws {
         try await withTemporaryFolder { folder in
-            let location = DeviceLocation(root: folder, socketPath: folder + "/service.socket")
-            let named = #expect(throws: ClientError.self) {
-                _ = try ServiceStarter.connect(
-                    to: location, startIfNeeded: true, environment: ["BACKGROUNDASSETS_SERVICE": folder])
+            for name in ["named", "own", "path", "other"] {
+                mkdir("\(folder)/\(name)", 0o700)
+                try write("", to: "\(folder)/\(name)/backgroundassetsd", mode: 0o700)
             }
-            #expect(named?.description.contains("BACKGROUNDASSETS_SERVICE") == true)
-            // The service may well lie beside the tests themselves.
-            let searched = #expect(throws: ClientError.self) {
-                try ServiceProgram.find(in: ["PATH": folder], beside: folder)
+            try write("", to: folder + "/plain", mode: 0o600)
+            let path = ["PATH": "relative:\(folder)/missing:\(folder)/path:\(folder)/other"]
+            let named = path.merging(["BACKGROUNDASSETS_SERVICE": folder + "/named/backgroundassetsd"]) { $1 }
+            #expect(try ServiceProgram.find(in: named, beside: folder + "/own") == folder + "/named/backgroundassetsd")
+            #expect(try ServiceProgram.find(in: path, beside: folder + "/own") == folder + "/own/backgroundassetsd")
+            #expect(try ServiceProgram.find(in: path, beside: folder) == folder + "/path/backgroundassetsd")
+            // What is named must be a program, and a program must be somewhere.
+            for wrong in [
+                ["PATH": folder], ["BACKGROUNDASSETS_SERVICE": folder], ["BACKGROUNDASSETS_SERVICE": folder + "/plain"],
+            ] {
+                let error = #expect(throws: ClientError.self) { try ServiceProgram.find(in: wrong, beside: nil) }
+                #expect(error?.description.contains("BACKGROUNDASSETS_SERVICE") == true)
             }
-            #expect(searched?.description.contains("BACKGROUNDASSETS_SERVICE") == true)
         }
     }
 

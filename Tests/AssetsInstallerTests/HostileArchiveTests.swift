@@ -102,7 +102,8 @@ struct HostileArchiveTests {
         try await inPlace { place in
             var tar = TarFile()
             tar.add("Game.app", type: Character(type), link: type == "2" ? "." : "")
-            #expect(try place.refusal(place.write(tar.ended, to: "a.tar")).reason.contains("is not a folder"))
+            let error = try place.refusal(place.write(tar.ended, to: "a.tar"))
+            #expect(error.reason.contains("is not a folder"))
         }
     }
 
@@ -138,7 +139,7 @@ struct HostileArchiveTests {
                 #expect(error.code == .archiveInvalid, "\(length): \(error)")
                 #expect(
                     error.reason == "\(place.folder)/cut.\(kind): the archive ended early"
-                        || length < 40 && error.reason.contains("no archive"), "\(length): \(error)")
+                        || length < 512 && error.reason.contains("no archive"), "\(length): \(error)")
             }
         }
     }
@@ -150,7 +151,7 @@ struct HostileArchiveTests {
             var zip = ZipFile()
             for file in app.contents { zip.add("Game.app/\(file.path)", file.bytes, mode: 0o100000 | file.mode) }
             var bytes = kind == "zip" ? zip.ended : gzipped(app.tar())
-            bytes[bytes.count / 2] ^= 0x40
+            bytes[bytes.count - 60_000] ^= 0x40
             let error = try place.refusal(place.write(bytes, to: "a.\(kind)"))
             #expect(error.code == .archiveInvalid, "\(error)")
         }
@@ -161,7 +162,8 @@ struct HostileArchiveTests {
         try await inPlace { place in
             var bytes = gzipped(SampleApp().tar() + [UInt8](repeating: 0, count: 200_000))
             bytes[bytes.count - 6] ^= 1
-            #expect(try place.refusal(place.write(bytes, to: "a.tar.gz")).code == .archiveInvalid)
+            let error = try place.refusal(place.write(bytes, to: "a.tar.gz"))
+            #expect(error.code == .archiveInvalid)
         }
     }
 
@@ -171,7 +173,8 @@ struct HostileArchiveTests {
             var generator = SystemRandomNumberGenerator()
             for size in [1, 100, 10_000] {
                 let bytes = (0..<size).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-                #expect(try place.refusal(place.write(bytes, to: "noise")).code == .archiveInvalid)
+                let error = try place.refusal(place.write(bytes, to: "noise"))
+                #expect(error.code == .archiveInvalid)
             }
         }
     }
@@ -264,7 +267,8 @@ struct HostileArchiveTests {
             #expect(error.code == .archiveInvalid)
             var zip = ZipFile()
             zip.add("Game.app/data", [1, 2, 3], statedSize: 1 << 30)
-            #expect(try place.refusal(place.write(zip.ended, to: "a.zip")).code == .archiveInvalid)
+            let zipError = try place.refusal(place.write(zip.ended, to: "a.zip"))
+            #expect(zipError.code == .archiveInvalid)
         }
     }
 }

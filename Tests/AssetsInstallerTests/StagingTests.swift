@@ -93,7 +93,7 @@ struct StagingTests {
             _ = try place.stage(place.write(tar, to: "a.tar"))
             #expect(try place.mode(place.staged + "/Game.app/tool") == 0o755)
             #expect(try place.mode(place.staged + "/Game.app/Info.plist") == 0o644)
-            #expect(try place.mode(place.staged + "/Game.app/Extensions") & 0o700 == 0o700)
+            #expect(try place.mode(place.staged + "/Game.app/Extensions") == 0o755)
         }
     }
 
@@ -125,7 +125,8 @@ struct StagingTests {
             _ = try place.stage(source)
             #expect(try place.contents(place.staged + "/Game.app/inside") == place.contents(source + "/Info.plist"))
             try check("symlink") { symlink("../Game.app/Info.plist", source + "/outside") }
-            #expect(try place.refusal(source).reason.contains("outside leads out of the bundle"))
+            let error = try place.refusal(source)
+            #expect(error.reason.contains("outside leads out of the bundle"))
         }
     }
 
@@ -140,10 +141,12 @@ struct StagingTests {
             let source = try place.write(gzipped(tar), to: "a.tar.gz")
             let reports = Mutex<[Int64]>([])
             let size = Int64(gzipped(tar).count)
-            _ = try place.stage(source) { done, total in
-                #expect(total == size)
-                reports.withLock { $0.append(done) }
-            }
+            _ = try place.stage(
+                source,
+                progress: { done, total in
+                    #expect(total == size)
+                    reports.withLock { $0.append(done) }
+                })
             #expect(try place.contents(place.staged + "/Game.app/data.bin") == content)
             let seen = reports.withLock { $0 }
             #expect(seen == seen.sorted() && seen.last == size && seen.count >= 4)
@@ -173,12 +176,16 @@ struct StagingTests {
     @Test("A source that is not there or is no bundle is named")
     func noSource() async throws {
         try await inPlace { place in
-            #expect(try place.refusal(place.folder + "/none.tar").code == .sourceUnreachable)
-            #expect(try place.refusal("relative.tar").code == .usage)
+            let missing = try place.refusal(place.folder + "/none.tar")
+            #expect(missing.code == .sourceUnreachable)
+            let relative = try place.refusal("relative.tar")
+            #expect(relative.code == .usage)
             try place.makeFolder("folder")
-            #expect(try place.refusal(place.folder + "/folder").code == .archiveInvalid)
+            let folder = try place.refusal(place.folder + "/folder")
+            #expect(folder.code == .archiveInvalid)
             try check("mkfifo") { mkfifo(place.folder + "/pipe.tar", 0o600) }
-            #expect(try place.refusal(place.folder + "/pipe.tar").code == .archiveInvalid)
+            let pipe = try place.refusal(place.folder + "/pipe.tar")
+            #expect(pipe.code == .archiveInvalid)
         }
     }
 
@@ -187,7 +194,8 @@ struct StagingTests {
         try await inPlace { place in
             let source = try place.write(SampleApp().tar(), to: "a.tar")
             _ = try place.write([], to: "device/Applications")
-            #expect(try #require(throws: AssetsError.self) { try place.stage(source) }.code == .storageFailed)
+            let error = try #require(throws: AssetsError.self) { try place.stage(source) }
+            #expect(error.code == .storageFailed)
         }
     }
 }

@@ -123,7 +123,7 @@ private func frame(_ text: String) -> Fixture.Event { .frame(Array(text.utf8)) }
                 let length =
                     Bool.random(using: &random)
                     ? Int.random(in: 0...40, using: &random) : Int.random(in: 0...150_000, using: &random)
-                return (0..<length).map { _ in UInt8.random(in: 1...255, using: &random) }
+                return [UInt8](repeating: UInt8.random(in: 1...255, using: &random), count: length)
             }
             var bytes = Array(frames.joined(separator: [0]))[...] + [0]
             while !bytes.isEmpty {

@@ -148,6 +148,34 @@ struct MemoryVFSTests {
         }
     }
 
+    @Test("A store's history is the same for the same seed, also where tasks compete for it")
+    func determinism() throws {
+        func history(seed: UInt64) throws -> (hash: UInt64, calls: Int, order: [String]) {
+            let world = World(seed: seed)
+            let store = try world.open()
+            try world.loop.complete { [loop = world.loop] in
+                await withTaskGroup(of: Void.self) { group in
+                    for number in 1...8 {
+                        group.addTask {
+                            await loop.pause(for: .milliseconds(number % 3))
+                            _ = try? await store.apply([insertion(number)])
+                            loop.note("applied \(number)")
+                        }
+                    }
+                }
+            }
+            return (world.loop.hash, world.vfs.calls, try world.identifiers(in: store))
+        }
+        var orders: Set<[String]> = []
+        for seed in UInt64(1)...30 {
+            let first = try history(seed: seed)
+            let second = try history(seed: seed)
+            #expect(first == second, "seed \(seed)")
+            orders.insert(first.order)
+        }
+        #expect(orders.count > 10)
+    }
+
     /// Opens, applies six transactions with a checkpoint in between, and stops at the first error; returns how many
     /// were applied.
     private func live(in world: World) throws -> Int {

@@ -88,20 +88,19 @@ final class FakeService: ServiceConnector {
 
     /// Dies: all connections end, and none can be made until `restart`.
     func die() {
-        let sockets = content.withLock { content in
-            content.isDown = true
-            defer { content.sockets = []; content.streams = [:] }
-            return content.sockets
-        }
-        for socket in sockets { socket.shutDown() }
+        content.withLock { $0.isDown = true }
+        drop()
     }
 
     func restart() { content.withLock { $0.isDown = false } }
 
     /// Ends the connections, but takes new ones at once.
     func drop() {
-        die()
-        restart()
+        let sockets = content.withLock { content in
+            defer { content.sockets = []; content.streams = [:] }
+            return content.sockets
+        }
+        for socket in sockets { socket.shutDown() }
     }
 
     // MARK: ServiceConnector
