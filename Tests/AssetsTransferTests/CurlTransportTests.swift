@@ -120,17 +120,16 @@ struct CurlTransportTests {
             if case .bytes(let more) = event { count.withLock { $0 += more } }
             if case .head = event {
                 transport.pause(task)
+                transport.pause(task)
                 continuation.finish()
             }
         }
         for await _ in paused {}
         await caller.pause(task)
-        let before = count.withLock { $0 }
-        #expect(before < total)
         // Another request runs on the same loop, while the first one's bytes wait at the door.
         let (beside, _) = await caller.start(TransportRequest(url: other.url("/"), allowsHTTP: true))
         #expect(await collect(beside).count == 100_000)
-        #expect(count.withLock { $0 } == before)
+        #expect(count.withLock { $0 } == 0)
         await caller.resume(task)
         let result = await collect(stream)
         #expect(result.count == total && result.end == .ended(nil))
