@@ -19,7 +19,7 @@ import Testing
             #expect(result.exit == .exited(0), "\(result.errors)")
             let updates = try result.values(DeviceInterface.InstallUpdate.self)
             #expect(updates.last?.phase == "launchable")
-            try await device.row("message-closed")
+            try await device.told(2)
             await server.stop()
         }
     }
