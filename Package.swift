@@ -63,8 +63,7 @@ let libraries: [Target] = [
         swiftSettings: strict),
     .target(
         name: "BackgroundAssetsTesting",
-        dependencies: ["AssetsModel", "AssetsOS", "AssetsStore", "AssetsTransfer", "AssetsService", "CSQLite"],
-        swiftSettings: strict),
+        dependencies: ["AssetsModel", "AssetsOS", "AssetsStore", "CSQLite"], swiftSettings: strict),
 
     // Surface.
     .target(name: "ExtensionFoundation", swiftSettings: strict),
@@ -122,6 +121,10 @@ let tests: [Target] = [
         name: "AssetsServiceTests",
         dependencies: ["AssetsService", "BackgroundAssetsTesting", "AssetsModel", "AssetsOS", "AssetsWire"],
         swiftSettings: strict),
+    .testTarget(
+        name: "BackgroundAssetsTestingTests",
+        dependencies: ["BackgroundAssetsTesting", "AssetsModel", "AssetsOS", "AssetsStore", "CSQLite"],
+        swiftSettings: strict),
     .testTarget(name: "CommandLineKitTests", dependencies: ["CommandLineKit"], swiftSettings: strict),
     .testTarget(
         name: "BackgroundAssetsTests",
@@ -131,8 +134,21 @@ let tests: [Target] = [
         name: "IntegrationTests", dependencies: ["AssetsClient", "AssetsWire", "AssetsOS"], swiftSettings: strict),
 ]
 
-let shown =
-    libraries.filter { present($0, $0.type == .plugin ? "Plugins" : "Sources") } + tests.filter { present($0, "Tests") }
+/// Targets whose folder exists, without those that need one that does not.
+func complete(_ targets: [Target]) -> [Target] {
+    let names = Set(targets.map(\.name))
+    let kept = targets.filter { target in
+        target.dependencies.allSatisfy { dependency in
+            guard case .byNameItem(let name, _) = dependency else { return true }
+            return names.contains(name)
+        }
+    }
+    return kept.count == targets.count ? kept : complete(kept)
+}
+
+let shown = complete(
+    libraries.filter { present($0, $0.type == .plugin ? "Plugins" : "Sources") }
+        + tests.filter { present($0, "Tests") })
 let names = Set(shown.map(\.name))
 
 let package = Package(

@@ -18,7 +18,9 @@ enum ServiceProgram {
     }
 
     /// The named executable, else the one beside this process's own, else the first in PATH.
-    static func find(in environment: [String: String]) throws(ClientError) -> String {
+    static func find(
+        in environment: [String: String], beside folder: String? = ownFolder()
+    ) throws(ClientError) -> String {
         if let named = ProcessEnvironment.value(variable, in: environment) {
             guard isExecutable(named) else {
                 throw .unreachable(
@@ -27,7 +29,7 @@ enum ServiceProgram {
             return named
         }
         var folders: [String] = []
-        if let own = ownFolder() { folders.append(own) }
+        if let folder { folders.append(folder) }
         let path = environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
         folders += path.split(separator: ":").map(String.init)
         // A relative folder in PATH would depend on where the app was started.

@@ -54,6 +54,7 @@ package enum AssetsTool {
         case "journal": { (context) throws(Failure) in try journal(context) }
         case "uninstall": { (context) throws(Failure) in try uninstall(context) }
         case "settings": { (context) throws(Failure) in try settings(context) }
+        case "serve": { (context) throws(Failure) in try serve(context) }
         default: preconditionFailure("the table has a verb '\(name)' that nothing carries out")
         }
     }

@@ -11,8 +11,8 @@ struct ServiceAccess: Sendable {
     let deviceOption: String?
     let environment: [String: String]
 
-    /// A connection to the device's service, which is started when it does not run.
-    func connect() throws(Failure) -> ServiceConnection {
+    /// Where the device is.
+    func location() throws(Failure) -> DeviceLocation {
         let folder = getcwd(nil, 0)
         defer { free(folder) }
         let current = folder.map { String(cString: $0) } ?? "/"
@@ -20,6 +20,12 @@ struct ServiceAccess: Sendable {
         else {
             throw Failure("there is no device: neither HOME nor XDG_DATA_HOME is set", remedy: "name one with --device")
         }
+        return location
+    }
+
+    /// A connection to the device's service, which is started when it does not run.
+    func connect() throws(Failure) -> ServiceConnection {
+        let location = try location()
         do throws(ClientError) {
             return try ServiceStarter.connect(to: location, startIfNeeded: true)
         } catch {

@@ -102,9 +102,18 @@ extension AssetsTool {
         ],
         details: [
             "Prints the address and the certificate authority's file, then every request, until Ctrl-C. A device in "
-                + "Developer Mode trusts that authority."
+                + "Developer Mode trusts that authority. It can speak for localhost, names below .localhost and .test, "
+                + "127.0.0.1 and ::1.",
+            "A fault rule is a path pattern, a colon and an action: a status such as 503 (or 503@5 with Retry-After), "
+                + "close@BYTES, stall@BYTES, rate=BYTES a second, or noranges; an xN at the end limits it to the "
+                + "first N requests. BYTES takes units such as 64KiB or 5MB.",
         ],
-        examples: [Remark("backgroundassets serve assets --port 8443", "Serve the folder assets.")])
+        examples: [
+            Remark("backgroundassets serve assets --port 8443", "Serve the folder assets."),
+            Remark(
+                "backgroundassets serve assets --fault 'video.mp4:503x2' --fault '*:rate=5MiB'",
+                "Refuse a file twice, and be slow."),
+        ])
 
     private static func bundleIdentifier(_ count: Argument.Count) -> Argument {
         Argument(

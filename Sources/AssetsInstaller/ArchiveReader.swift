@@ -41,6 +41,7 @@ final class ArchiveReader {
     /// What the tar reader's callback works on.
     private final class Decompressor {
         let archive: OpaquePointer
+        var gzip: GzipCheck?
         var unpacked: Int64 = 0
         let unpackedMax: Int64
         var fault: Fault?
@@ -60,7 +61,7 @@ final class ArchiveReader {
             while fault == nil {
                 let code = archive_read_data_block(archive, &bytes, &count, &offset)
                 if code == ARCHIVE_EOF { return nil }
-                guard code == ARCHIVE_OK || code == ARCHIVE_WARN else {
+                guard code == ARCHIVE_OK else {
                     fault = ArchiveReader.fault(of: archive)
                     return nil
                 }
@@ -69,7 +70,11 @@ final class ArchiveReader {
                     fault = .expandsTooFar
                     return nil
                 }
-                if count > 0 { return UnsafeRawBufferPointer(start: bytes, count: count) }
+                if count > 0 {
+                    let block = UnsafeRawBufferPointer(start: bytes, count: count)
+                    gzip?.add(block)
+                    return block
+                }
             }
             return nil
         }
@@ -99,6 +104,7 @@ final class ArchiveReader {
         } else {
             guard !start.isEmpty else { throw .cutShort }
             let decompressor = try Self.openDecompressor(file, unpackedMax: unpackedMax)
+            if start.starts(with: [0x1F, 0x8B]) { decompressor.gzip = GzipCheck() }
             self.decompressor = decompressor
             archive_read_support_format_tar(archive)
             archive_read_set_read_callback(archive) { _, context, bytes in
@@ -123,13 +129,13 @@ final class ArchiveReader {
     /// Bytes of the archive file that were read.
     var consumed: Int64 { archive_filter_bytes(decompressor?.archive ?? archive, -1) }
 
-    /// The next entry; nil when the archive ended as it should.
-    func next() throws(Fault) -> Entry? {
+    /// The next entry; nil when the archive ended as it should. `file` is the one of `init`.
+    func next(_ file: borrowing Descriptor) throws(Fault) -> Entry? {
         let before = locale.map { uselocale($0) }
         defer { if let before { uselocale(before) } }
         let code = archive_read_next_header(archive, &entry)
         if code == ARCHIVE_EOF {
-            try checkEnd()
+            try checkEnd(file)
             return nil
         }
         guard code == ARCHIVE_OK || code == ARCHIVE_WARN, let entry else { throw currentFault }
@@ -148,7 +154,8 @@ final class ArchiveReader {
             var offset: Int64 = 0
             let code = archive_read_data_block(archive, &bytes, &count, &offset)
             if code == ARCHIVE_EOF { return .success(max(length, offset)) }
-            guard code == ARCHIVE_OK || code == ARCHIVE_WARN else { return .failure(currentFault) }
+            // A warning here is a wrong checksum.
+            guard code == ARCHIVE_OK else { return .failure(currentFault) }
             let (end, overflow) = offset.addingReportingOverflow(Int64(count))
             guard offset >= length, !overflow else { return .failure(.damaged("its pieces overlap")) }
             if decompressor == nil {
@@ -164,7 +171,7 @@ final class ArchiveReader {
 
     /// libarchive takes a tar file that stops between two entries for a whole one; tar's own end is a block of zeros.
     /// What follows it is read too, since the checksum of the compressed stream comes last.
-    private func checkEnd() throws(Fault) {
+    private func checkEnd(_ file: borrowing Descriptor) throws(Fault) {
         guard let decompressor else { return }
         if let fault = decompressor.fault { throw fault }
         let blockSize: Int64 = 512
@@ -173,6 +180,9 @@ final class ArchiveReader {
         }
         while decompressor.next() != nil {}
         if let fault = decompressor.fault { throw fault }
+        if let gzip = decompressor.gzip, !gzip.matches(endOf: file) {
+            throw .damaged("its checksum differs, or something follows it")
+        }
     }
 
     private var currentFault: Fault { decompressor?.fault ?? Self.fault(of: archive) }
@@ -216,11 +226,13 @@ final class ArchiveReader {
         }
     }
 
-    /// libarchive has one code for all damage; that a file ends early is told by its words only.
+    /// libarchive has one code for all damage; that a file ends early is told by its words only, or by none where the
+    /// last bytes of a gzip file are missing.
     private static func fault(of archive: OpaquePointer) -> Fault {
         let words = archive_error_string(archive).map { printable(bytes($0)) } ?? ""
         let lowered = words.lowercased()
-        if lowered.contains("truncated") || lowered.contains("premature") || lowered.contains("unexpected end")
+        if words.isEmpty || lowered.contains("truncated") || lowered.contains("premature")
+            || lowered.contains("unexpected end")
             || lowered.contains("end-of-file")
         {
             return .cutShort

@@ -13,6 +13,8 @@ struct AssetKeys {
 
     private static let rootKeys = [manifestKey, restrictionsKey, maxKey, essentialMaxKey]
     private static let innerKeys = [allowanceKey, essentialAllowanceKey, domainsKey]
+    /// Bytes of an address; servers take hardly more.
+    private static let addressMax = 8192
     /// Hosts that one app may name.
     private static let domainsMax = 1000
 
@@ -70,12 +72,14 @@ struct AssetKeys {
 
     private static func manifest(_ app: PropertyList, allowsLoopbackHTTP: Bool) throws(AssetsError) -> String {
         let text = try app.requiredString(manifestKey)
-        guard let address = WebAddress(text) else {
+        // Credentials in an address would be shown wherever the address is.
+        let hasCredentials = text.prefix { !"?#".contains($0) }.split(separator: "/").dropFirst().first?.contains("@")
+        guard text.utf8.count <= addressMax, hasCredentials != true, let address = try? WebAddress(text) else {
             throw app.error(
                 manifestKey, "is \"\(printable(text.utf8))\", which is no address of the web",
                 remedy: "Give an https address without user and password")
         }
-        guard address.isSecure || (allowsLoopbackHTTP && address.isLoopback) else {
+        guard address.scheme == .https || (allowsLoopbackHTTP && RequestOrigin.isLoopback(address.host)) else {
             throw app.error(
                 manifestKey, "is \(printable(text.utf8)), which is not https",
                 remedy: "Use https; plain http is for hosts of this machine in Developer Mode")

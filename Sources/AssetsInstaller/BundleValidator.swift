@@ -21,8 +21,9 @@ package struct BundleValidator: Sendable {
             extensionIdentifier.utf8.count > identifier.utf8.count + 1
         else {
             throw extensionBundle.info.error(
-                "CFBundleIdentifier", "is \(extensionIdentifier), which does not begin with the app's \(identifier).",
-                remedy: "Begin the extension's identifier with \(identifier).")
+                "CFBundleIdentifier",
+                "is \(extensionIdentifier), which is not the app's \(identifier) with a dot and more",
+                remedy: "Begin the extension's identifier with \"\(identifier).\"")
         }
         let keys = try AssetKeys(
             app: app.info, extension: extensionBundle.info, allowsLoopbackHTTP: allowsLoopbackHTTP)

@@ -25,7 +25,7 @@ extension Staging {
         }
         var course = Course()
         let writer = FileWriter()
-        while let entry = try faults({ () throws(ArchiveReader.Fault) in try reader.next() }) {
+        while let entry = try faults({ () throws(ArchiveReader.Fault) in try reader.next(file) }) {
             try checkCancelled()
             course.entryCount += 1
             guard course.entryCount <= limits.entriesMax else {

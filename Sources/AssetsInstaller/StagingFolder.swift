@@ -69,7 +69,7 @@ final class StagingFolder {
             let file = try directory.descriptor.open(
                 beneath: entry.name, flags: O_WRONLY | O_CREAT | O_EXCL, mode: UInt64(mode))
             let fd = file.rawValue
-            // The process's mask must not decide what other users of a kiosk's device may run.
+            // As with folders, the process's mask has no say.
             try check("fchmod") { fchmod(fd, mode) }
             return file
         } catch {
@@ -168,6 +168,8 @@ final class StagingFolder {
         let fd = parent.descriptor.rawValue
         do throws(SystemCallError) {
             try check("mkdirat") { mkdirat(fd, name, mode) }
+            // The process's mask must not decide what other users of a kiosk's device may run.
+            try check("fchmodat") { fchmodat(fd, name, mode, 0) }
             return true
         } catch {
             if mayExist && error.number == EEXIST { return false }

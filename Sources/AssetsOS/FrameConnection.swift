@@ -48,14 +48,14 @@ package final class FrameConnection: @unchecked Sendable {
     /// What the owner is told, always on the loop and never from inside one of its own calls.
     package struct Handlers: Sendable {
         /// A frame without its NUL; the bytes are valid during the call only.
-        package var received: @Sendable (FrameConnection, UnsafeRawBufferPointer) -> Void
+        package var received: @Sendable (FrameConnection, sending UnsafeRawBufferPointer) -> Void
         /// The connection was congested, and now everything was taken.
         package var drained: @Sendable (FrameConnection) -> Void
         /// It is over; nothing follows. Not called after `close()`.
         package var ended: @Sendable (FrameConnection, End) -> Void
 
         package init(
-            received: @escaping @Sendable (FrameConnection, UnsafeRawBufferPointer) -> Void,
+            received: @escaping @Sendable (FrameConnection, sending UnsafeRawBufferPointer) -> Void,
             drained: @escaping @Sendable (FrameConnection) -> Void = { _ in },
             ended: @escaping @Sendable (FrameConnection, End) -> Void
         ) {

@@ -14,7 +14,7 @@ extension AssetsService {
     package func installedApps() -> [AppRecord] { apps.values.sorted { $0.id < $1.id } }
 
     package func isInstalling(_ app: String) -> InstallPhase? {
-        installations.values.first { $0.record.app == app && !$0.life.isEnded }?.record.phase
+        runningInstallation(of: app).flatMap { installations[$0]?.record.phase }
     }
 
     func installedApp(_ id: String) throws(AssetsError) -> AppRecord {
@@ -58,10 +58,10 @@ extension AssetsService {
                 .notInstalled, "no app \(id) is installed on this device",
                 remedy: "list the apps with: backgroundassets apps")
         }
-        if let installation = installations.values.first(where: { $0.record.app == id && !$0.life.isEnded }) {
+        if let phase = isInstalling(id) {
             throw AssetsError(
                 .busy, "\(app.description.name) is still being installed",
-                remedy: "cancel the installation with Ctrl-C where it runs, or wait (\(installation.record.phase))")
+                remedy: "cancel the installation with Ctrl-C where it runs, or wait (\(phase.rawValue))")
         }
         journal(.uninstalled, .requested, app: id, "\(app.description.name) \(app.description.version)")
         await removeApp(app)

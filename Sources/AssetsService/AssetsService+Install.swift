@@ -280,7 +280,8 @@ extension AssetsService {
         case (_, .failed): installationEvent(.manifestFailed, of: id)
         default:
             if case .finished(let intent) = record.state {
-                apps[record.app]?.ledger = charged(record.app, manifest: intent.length)
+                let ledger = charged(record.app, manifest: intent.length)
+                apps[record.app]?.ledger = ledger
                 journal(.manifestFetched, .none, app: record.app, download: record.id, "\(intent.length) bytes")
             }
             installationEvent(.manifestFetched, of: id)
@@ -298,7 +299,7 @@ extension AssetsService {
     func contentRequestEnded(
         _ appID: String, _ request: ContentRequest, manifest: String, _ outcome: EntryPointOutcome
     ) async {
-        guard var app = apps[appID], let id = installations.values.first(where: { $0.record.app == appID })?.record.id,
+        guard var app = apps[appID], let id = runningInstallation(of: appID),
             let manifestRow = try? await manifestRecord(of: appID)
         else { return }
         var wanted: [DownloadRequest] = []
@@ -450,7 +451,12 @@ extension AssetsService {
 
     func installation(of record: DownloadRecord) -> String? {
         if record.request.kind == .archive { return installations[record.app] == nil ? nil : record.app }
-        return installations.values.first { $0.record.app == record.app && !$0.life.isEnded }?.record.id
+        return runningInstallation(of: record.app)
+    }
+
+    /// The installation of an app that has not ended; there is at most one.
+    func runningInstallation(of app: String) -> String? {
+        installations.values.first { $0.record.app == app && !$0.life.isEnded }?.record.id
     }
 
     private func planUpdate(_ id: String) {

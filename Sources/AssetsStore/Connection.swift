@@ -70,14 +70,21 @@ struct Connection: ~Copyable {
 
     /// The number in the first column of the first row; 0 without a row.
     borrowing func number(_ sql: String) throws(StoreError) -> Int64 {
-        let statement = try prepare(sql)
-        return try statement.step() ? statement.int64(at: 0) : 0
+        try first(sql) { row in row.int64(at: 0) } ?? 0
     }
 
     /// The text in the first column of the first row; empty without a row.
     borrowing func text(_ sql: String) throws(StoreError) -> String {
+        try first(sql) { row in row.text(at: 0) } ?? ""
+    }
+
+    /// Runs to the end: what a statement writes is committed, or fails, only after its last row.
+    private borrowing func first<R>(_ sql: String, _ read: (borrowing Statement) -> R) throws(StoreError) -> R? {
         let statement = try prepare(sql)
-        return try statement.step() ? statement.text(at: 0) : ""
+        guard try statement.step() else { return nil }
+        let value = read(statement)
+        try statement.run()
+        return value
     }
 
     /// Writes the log back into the database; `truncate` also cuts the log to nothing.

@@ -103,8 +103,8 @@ enum Query: Int, CaseIterable {
         // total() instead of sum(): sizes that apps made up must not end in an overflow error.
         case .counts:
             """
-            SELECT count(*), CAST(total(size) AS INTEGER), CAST(total(received) AS INTEGER) \
-            FROM downloads INDEXED BY queue WHERE app = ?1 AND transferClass = ?2 AND state < 2
+            SELECT count(*), CAST(total(size) AS INTEGER) FROM downloads INDEXED BY queue \
+            WHERE app = ?1 AND transferClass = ?2 AND state < 2
             """
         default: nil
         }

@@ -106,7 +106,7 @@ struct Schema {
         CREATE UNIQUE INDEX liveByIdentifier ON downloads(app, identifier) WHERE state < 2;
         CREATE INDEX liveByApp ON downloads(app, sequence) WHERE state < 2;
         CREATE INDEX messagesByApp ON downloads(app, sequence) WHERE state >= 2;
-        CREATE INDEX queue ON downloads(transferClass, app, priority DESC, sequence, state, notBefore)
+        CREATE INDEX queue ON downloads(transferClass, app, priority DESC, sequence, state, notBefore, size)
             WHERE state < 2;
         CREATE INDEX delayed ON downloads(transferClass, notBefore) WHERE state = 0 AND notBefore IS NOT NULL;
 

@@ -70,7 +70,7 @@ extension Store {
             try row.bind(app, at: 1)
             try row.bind(Int64(transferClass.rawValue), at: 2)
         } read: { row throws(StoreError) in
-            DownloadCounts(count: Int(row.int64(at: 0)), size: row.int64(at: 1), received: row.int64(at: 2))
+            DownloadCounts(count: Int(row.int64(at: 0)), size: row.int64(at: 1))
         }
         return counts ?? DownloadCounts()
     }

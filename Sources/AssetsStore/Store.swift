@@ -108,6 +108,8 @@ package actor Store {
     // MARK: Changing
 
     /// Makes all changes and writes all journal rows in one transaction, or does nothing and throws.
+    ///
+    /// After `io` the transaction is undone for this run; a power cut right then may yet bring it back, whole.
     package func apply(_ changes: [StoreChange], journal: [JournalEntry] = []) throws(StoreError) -> ApplyResult {
         let database = try opened()
         if changes.isEmpty && journal.isEmpty { return ApplyResult() }

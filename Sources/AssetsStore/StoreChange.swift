@@ -64,12 +64,9 @@ package struct DownloadCounts: Hashable, Sendable {
     package var count: Int
     /// Sum of the declared sizes, in bytes.
     package var size: Int64
-    /// Sum of the bytes received when the rows were last written.
-    package var received: Int64
 
-    package init(count: Int = 0, size: Int64 = 0, received: Int64 = 0) {
+    package init(count: Int = 0, size: Int64 = 0) {
         self.count = count
         self.size = size
-        self.received = received
     }
 }

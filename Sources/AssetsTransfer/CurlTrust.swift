@@ -2,38 +2,45 @@
 internal import CCurl
 internal import Glibc
 
-/// The authorities of the machine, and one more where an engine is given one.
+/// The authorities of the machine, and those of one more file where an engine is given one. That file may come and go:
+/// it counts for the connections that are made while it is there.
 ///
 /// A folder of hashed certificates is preferred to a bundle: a connection then reads the one file it needs.
 struct CurlTrust {
     private let folder: String?
     private let extra: String?
-    /// The machine's bundle and the extra authorities in one text, where there is no hashed folder.
-    private let bundle: [UInt8]?
 
     init(folder: String = "/etc/ssl/certs", extraAuthorities extra: String?) {
         self.extra = extra
         self.folder = Self.holdsHashes(folder) ? folder : nil
-        if self.folder == nil, let extra {
-            bundle = Self.read(Self.standardBundle) + [UInt8(ascii: "\n")] + Self.read(extra)
-        } else {
-            bundle = nil
-        }
     }
 
     func apply(to setup: inout CurlSetup) {
         setup.set(CURLOPT_SSL_VERIFYPEER, 1)
         setup.set(CURLOPT_SSL_VERIFYHOST, 2)
-        if let folder {
+        let extra = extra.flatMap { access($0, R_OK) == 0 ? $0 : nil }
+        switch (folder, extra) {
+        case (let folder?, let extra?):
             setup.set(CURLOPT_CAPATH, folder)
-            if let extra { setup.set(CURLOPT_CAINFO, extra) } else { setup.set(CURLOPT_CAINFO, nil) }
-        } else if let bundle {
-            bundle.withUnsafeBytes { bytes in
-                var blob = curl_blob(
-                    data: UnsafeMutableRawPointer(mutating: bytes.baseAddress), len: bytes.count,
-                    flags: UInt32(CURL_BLOB_COPY))
-                withUnsafeMutableBytes(of: &blob) { setup.set(CURLOPT_CAINFO_BLOB, $0.baseAddress) }
-            }
+            setup.set(CURLOPT_CAINFO, extra)
+        case (let folder?, nil):
+            setup.set(CURLOPT_CAPATH, folder)
+            setup.set(CURLOPT_CAINFO, nil)
+        case (nil, let extra?):
+            // libcurl takes one bundle: the machine's and the extra authorities go as one text.
+            setAuthorities(Self.read(Self.standardBundle) + [UInt8(ascii: "\n")] + Self.read(extra), &setup)
+        case (nil, nil):
+            // libcurl's own bundle, which it reads once for all connections.
+            break
+        }
+    }
+
+    private func setAuthorities(_ text: [UInt8], _ setup: inout CurlSetup) {
+        text.withUnsafeBytes { bytes in
+            var blob = curl_blob(
+                data: UnsafeMutableRawPointer(mutating: bytes.baseAddress), len: bytes.count,
+                flags: UInt32(CURL_BLOB_COPY))
+            withUnsafeMutableBytes(of: &blob) { setup.set(CURLOPT_CAINFO_BLOB, $0.baseAddress) }
         }
     }
 

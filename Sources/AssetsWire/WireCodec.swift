@@ -85,9 +85,21 @@ package enum WireCodec {
     package static func decodeParameters<P: Decodable>(
         as type: P.Type, _ frame: UnsafeRawBufferPointer
     ) throws(WireError) -> P {
-        if let parameters = try decode(ParametersEnvelope<P>.self, frame).parameters { return parameters }
+        // The header was read, so the message is sound, and there is nothing to look for in it.
+        if let nothing = Nothing() as? P { return nothing }
+        do throws(WireError) {
+            if let parameters = try decode(ParametersEnvelope<P>.self, frame).parameters { return parameters }
+        } catch {
+            // A number that fits no type of ours is told without its place: the message itself may be sound.
+            guard error == .malformed, (try? decode(ParametersEnvelope<Nothing>.self, frame)) != nil else {
+                throw error
+            }
+            throw .invalidParameter("parameters")
+        }
         // Varlink lets the parameters out where there are none.
-        return try decode(P.self, Data("{}".utf8))
+        let empty = try decode(ParametersEnvelope<P>.self, Data("{\"parameters\":{}}".utf8))
+        guard let parameters = empty.parameters else { throw .invalidParameter("parameters") }
+        return parameters
     }
 
     // MARK: JSON

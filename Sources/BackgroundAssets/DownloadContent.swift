@@ -107,6 +107,11 @@ extension DownloadContent {
         static let priority = "priority"
         static let kind = "kind"
         static let state = "state"
+
+        static let all = [
+            identifier, uniqueIdentifier, url, method, headerNames, headerValues, body, group, essential, size,
+            priority, kind, state,
+        ]
     }
 
     func encode(with coder: NSCoder, state: BADownload.State) {
@@ -115,8 +120,8 @@ extension DownloadContent {
         coder.encode(uniqueIdentifier as NSString, forKey: Key.uniqueIdentifier)
         coder.encode(url as NSString, forKey: Key.url)
         coder.encode(method as NSString, forKey: Key.method)
-        coder.encode(headers.map(\.name).joined(separator: "\n") as NSString, forKey: Key.headerNames)
-        coder.encode(headers.map(\.value).joined(separator: "\n") as NSString, forKey: Key.headerValues)
+        coder.encode(headers.map { $0.name as NSString } as NSArray, forKey: Key.headerNames)
+        coder.encode(headers.map { $0.value as NSString } as NSArray, forKey: Key.headerValues)
         coder.encode(Data(body) as NSData, forKey: Key.body)
         coder.encode(group as NSString, forKey: Key.group)
         coder.encode(isEssential, forKey: Key.essential)
@@ -129,24 +134,26 @@ extension DownloadContent {
     /// The values of an archive, and the state it was written in; `nil` when there are none.
     static func decode(from coder: NSCoder) -> (content: DownloadContent, state: BADownload.State)? {
         if let direct = coder as? DownloadContentCoder { return (direct.content, .created) }
-        guard coder.allowsKeyedCoding else { return nil }
+        // Asking for a value that is not there ends the process, unless the archive's reader says otherwise.
+        guard coder.allowsKeyedCoding, Key.all.allSatisfy(coder.containsValue(forKey:)) else { return nil }
         func text(_ key: String) -> String? {
-            (coder.decodeObject(of: NSString.self, forKey: key)).map { $0 as String }
+            coder.decodeObject(of: NSString.self, forKey: key).map { $0 as String }
         }
-        guard let identifier = text(Key.identifier), let unique = text(Key.uniqueIdentifier), let url = text(Key.url),
-            let method = text(Key.method), let names = text(Key.headerNames), let values = text(Key.headerValues),
-            let group = text(Key.group), UUID(uuidString: unique) != nil
+        func texts(_ key: String) -> [String]? {
+            coder.decodeObject(of: [NSArray.self, NSString.self], forKey: key) as? [String]
+        }
+        guard let identifier = text(Key.identifier), let unique = text(Key.uniqueIdentifier),
+            UUID(uuidString: unique) != nil, let url = text(Key.url), let method = text(Key.method),
+            let names = texts(Key.headerNames), let values = texts(Key.headerValues), names.count == values.count,
+            let group = text(Key.group), let kind = text(Key.kind),
+            let bytes = coder.decodeObject(of: NSData.self, forKey: Key.body)
         else { return nil }
-        let pairs = zip(
-            names.split(separator: "\n", omittingEmptySubsequences: false),
-            values.split(separator: "\n", omittingEmptySubsequences: false))
-        let body = coder.decodeObject(of: NSData.self, forKey: Key.body).map { [UInt8]($0 as Data) } ?? []
         let wire = WireDownload(
             identifier: identifier, uniqueIdentifier: unique, url: url, method: method,
-            headers: pairs.filter { !$0.0.isEmpty }.map { WireHeaderField(name: String($0), value: String($1)) },
-            body: Data(body).base64EncodedString(), group: group,
+            headers: zip(names, values).map { WireHeaderField(name: $0, value: $1) },
+            body: (bytes as Data).base64EncodedString(), group: group,
             essential: coder.decodeBool(forKey: Key.essential), size: coder.decodeInt64(forKey: Key.size),
-            priority: coder.decodeInt64(forKey: Key.priority), kind: text(Key.kind) ?? Kind.url.rawValue, state: 0)
+            priority: coder.decodeInt64(forKey: Key.priority), kind: kind, state: 0)
         let state = BADownload.State(rawValue: Int(clamping: coder.decodeInt64(forKey: Key.state))) ?? .created
         return (DownloadContent(wire), state)
     }

@@ -43,10 +43,16 @@ final class DownloadLife: Sendable {
 final class DownloadRegistry: Sendable {
     static let shared = DownloadRegistry()
 
-    private struct Entry {
+    /// `@unchecked Sendable`: constant but for the runtime, which clears the weak reference in a thread-safe way.
+    private final class Entry: @unchecked Sendable {
         weak var download: BADownload?
         /// Tells the object even after the reference was cleared.
         let object: ObjectIdentifier
+
+        init(_ download: BADownload) {
+            self.download = download
+            object = ObjectIdentifier(download)
+        }
     }
     private struct Content {
         var entries: [String: Entry] = [:]
@@ -61,8 +67,7 @@ final class DownloadRegistry: Sendable {
     func remember(_ download: BADownload) -> BADownload {
         content.withLock { content in
             if let live = content.entries[download.uniqueIdentifier]?.download { return live }
-            content.entries[download.uniqueIdentifier] = Entry(
-                download: download, object: ObjectIdentifier(download))
+            content.entries[download.uniqueIdentifier] = Entry(download)
             return download
         }
     }

@@ -11,9 +11,9 @@ final class EntrySocket: Sendable {
     /// Bytes of one read.
     private static let chunkSize = 16 << 10
 
-    private let descriptor: Descriptor
+    private let descriptor: SharedDescriptor
 
-    init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+    init(_ descriptor: consuming Descriptor) { self.descriptor = SharedDescriptor(descriptor) }
 
     /// Calls `received` with every frame until the peer closes, sends what is no frame, or `received` answers false.
     func readFrames(_ received: (UnsafeRawBufferPointer) -> Bool) {

@@ -23,12 +23,12 @@ final class ManagerSession: Sendable {
         static let stackSize = 512 << 10
     }
 
-    private struct Stream {
+    struct Stream {
         let name: String
         let connection: ServiceConnection
     }
 
-    private struct Content {
+    struct Content {
         var stream: Stream?
         var controls = ControlTable()
         /// Whether the service knows of a delegate in the open stream.
@@ -44,14 +44,14 @@ final class ManagerSession: Sendable {
     let requests: RequestLine
     let callbacks: CallbackQueue
     private let connector: any ServiceConnector
-    private let content = Guarded(Content())
+    let content = Guarded(Content())
 
     /// Opens streams and asks for what belongs to a session, in order.
-    private let work = DispatchQueue(label: "org.backgroundassets.session")
+    let work = DispatchQueue(label: "org.backgroundassets.session")
     /// Marks the work queue, so that code that runs there does not wait for it.
     private let workKey = DispatchSpecificKey<Bool>()
     /// Sends what ends a callback.
-    private let answers = DispatchQueue(label: "org.backgroundassets.answers")
+    let answers = DispatchQueue(label: "org.backgroundassets.answers")
 
     init(connector: any ServiceConnector) {
         self.connector = connector
@@ -84,8 +84,7 @@ final class ManagerSession: Sendable {
     /// Waits until the service knows of the delegate that was set before, so that a download started after that finds it.
     func settle() {
         let isPending = content.withLock { content in
-            content.announcements > 0
-                || content.stream == nil && callbacks.delegate != nil && !content.isRetryPlanned
+            content.announcements > 0 || content.stream == nil && callbacks.delegate != nil
         }
         guard isPending, DispatchQueue.getSpecific(key: workKey) != true else { return }
         work.sync { announceDelegate() }
@@ -97,10 +96,13 @@ final class ManagerSession: Sendable {
         let (isOpen, isAnnounced, isClosed) = content.withLock { ($0.stream != nil, $0.isAnnounced, $0.isClosed) }
         guard !isClosed, isPresent || isOpen, isOpen ? isPresent != isAnnounced : true else { return }
         do {
-            let name = try openSession()
-            _ = try requests.call(
-                ManagerInterface.SetDelegate.self,
-                ManagerInterface.SetDelegate.Parameters(session: name, present: isPresent))
+            let name = try inSession { name, wasRepeated in
+                _ = try requests.call(
+                    ManagerInterface.SetDelegate.self,
+                    ManagerInterface.SetDelegate.Parameters(session: name, present: isPresent),
+                    wasRepeated: &wasRepeated)
+                return name
+            }
             content.withLock { content in
                 content.attempts = 0
                 if content.stream?.name == name { content.isAnnounced = isPresent }
@@ -145,6 +147,27 @@ final class ManagerSession: Sendable {
             connection.close()
             throw error
         }
+    }
+
+    /// Makes a call that names the session. On the work queue.
+    ///
+    /// When the service was replaced since the session was opened the call is made again in a new one.
+    func inSession<Result>(_ call: (String, inout Bool) throws -> Result) throws -> Result {
+        let name = try openSession()
+        var wasRepeated = false
+        do {
+            return try call(name, &wasRepeated)
+        } catch let error as ClientError {
+            guard connector.canReconnect, wasRepeated || Self.isUnknownSession(error) else { throw error }
+        }
+        content.withLock { $0.stream?.name == name ? $0.stream?.connection : nil }?.close()
+        lost(name)
+        return try call(try openSession(), &wasRepeated)
+    }
+
+    private static func isUnknownSession(_ error: ClientError) -> Bool {
+        if case .refused(BAErrorCode.callerConnectionInvalid.rawValue, _, _) = error.kind { return true }
+        return false
     }
 
     /// Reads events until the stream ends. On a thread of its own.
@@ -227,108 +250,6 @@ final class ManagerSession: Sendable {
                 ManagerInterface.Answer.Parameters(session: session, number: number, handled: isHandled))
         }
         if callbacks.delegate == nil { delegateChanged() }
-    }
-
-    // MARK: Exclusive control
-
-    /// Asks for exclusive control; the request tells what came of it. Never blocks.
-    func acquire(_ request: ControlRequest) {
-        work.async { self.ask(for: request) }
-    }
-
-    /// Stops waiting for exclusive control. Never blocks.
-    func withdraw(_ request: ControlRequest) {
-        guard request.finish(.cancelled) else { return }
-        work.async {
-            let (ticket, name) = self.content.withLock { ($0.controls.withdraw(request), $0.stream?.name) }
-            if let ticket, let name { self.release(ControlLease(session: name, ticket: ticket)) }
-        }
-    }
-
-    /// Gives exclusive control back and waits until the service has taken it.
-    func release(_ lease: ControlLease) {
-        // A session that is lost holds nothing any more.
-        _ = try? requests.call(
-            ManagerInterface.ReleaseControl.self,
-            ManagerInterface.ReleaseControl.Parameters(session: lease.session, ticket: lease.ticket))
-    }
-
-    /// Gives exclusive control back, off the caller's thread.
-    func release(_ lease: ControlLease) async {
-        await withCheckedContinuation { continuation in
-            answers.async {
-                self.release(lease)
-                continuation.resume()
-            }
-        }
-    }
-
-    /// On the work queue.
-    private func ask(for request: ControlRequest) {
-        guard request.isOpen else { return }
-        let name: String
-        let ticket: Int64
-        do {
-            name = try openSession()
-            content.withLock { $0.controls.begin() }
-            do {
-                ticket = try requests.call(
-                    ManagerInterface.AcquireControl.self,
-                    ManagerInterface.AcquireControl.Parameters(
-                        session: name, within: request.remainingMilliseconds)
-                ).ticket
-            } catch {
-                let strays = content.withLock { $0.controls.endWithoutTicket() }
-                releaseStrays(strays, session: name)
-                throw error
-            }
-        } catch {
-            request.finish(.failed(AssetsFailure.error(error)))
-            return
-        }
-        let outcome: (action: ControlTable.Action, strays: [Int64])? = content.withLock { content in
-            guard content.stream?.name == name else {
-                _ = content.controls.endWithoutTicket()
-                return nil
-            }
-            return content.controls.end(ticket: ticket, request: request)
-        }
-        guard let outcome else {
-            request.finish(
-                .failed(AssetsFailure.error(.callerConnectionInvalid, "the connection to the service broke")))
-            return
-        }
-        releaseStrays(outcome.strays, session: name)
-        perform(outcome.action, session: name, ticket: ticket)
-    }
-
-    private func perform(_ action: ControlTable.Action, session: String, ticket: Int64) {
-        switch action {
-        case .none: break
-        case .release(let tickets): releaseStrays(tickets, session: session)
-        case .finish(let request, granted: true, _):
-            let lease = ControlLease(session: session, ticket: ticket)
-            // It may have been cancelled meanwhile.
-            if !request.finish(.granted(lease)) { releaseStrays([ticket], session: session) }
-        case .finish(let request, granted: false, let reason):
-            request.finish(.failed(Self.controlRefusal(reason)))
-        }
-    }
-
-    private func releaseStrays(_ tickets: [Int64], session: String) {
-        guard !tickets.isEmpty else { return }
-        answers.async {
-            for ticket in tickets { self.release(ControlLease(session: session, ticket: ticket)) }
-        }
-    }
-
-    private static func controlRefusal(_ reason: String?) -> NSError {
-        NSError(
-            domain: NSPOSIXErrorDomain, code: Int(ETIMEDOUT),
-            userInfo: [
-                NSLocalizedFailureReasonErrorKey: reason
-                    ?? "another process held exclusive control until the date had passed"
-            ])
     }
 }
 

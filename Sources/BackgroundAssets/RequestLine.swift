@@ -9,10 +9,10 @@ internal import AssetsWire
 /// The connection stays open as long as it works: the foreground downloads of this process depend on it.
 final class RequestLine: Sendable {
     private let connector: any ServiceConnector
-    /// One call after the other; held during a call.
-    private let turn = Guarded(())
-    /// Changed by whoever has the turn.
+    /// Held during a call: one after the other.
     private let connection = Guarded<ServiceConnection?>(nil)
+    /// The same connection, for `close`, which does not wait for calls.
+    private let current = Guarded<ServiceConnection?>(nil)
 
     init(connector: any ServiceConnector) { self.connector = connector }
 
@@ -49,25 +49,26 @@ final class RequestLine: Sendable {
 
     /// Closes the connection; the next call makes a new one.
     func close() {
-        connection.withLock { $0 }?.close()
+        current.withLock { $0 }?.close()
     }
 
     private func perform<Reply: Sendable>(
         wasRepeated: inout Bool, _ exchange: (ServiceConnection) throws -> Reply
     ) throws -> Reply {
-        try turn.withLock { _ in
-            if let open = connection.withLock({ $0 }) {
+        try connection.withLock { connection in
+            if let open = connection {
                 do {
                     return try exchange(open)
                 } catch let error as ClientError {
                     guard case .unreachable = error.kind else { throw error }
-                    connection.withLock { $0 = nil }
+                    connection = nil
                     guard connector.canReconnect else { throw error }
                     wasRepeated = true
                 }
             }
             let fresh = try connector.openRequests()
-            connection.withLock { $0 = fresh }
+            connection = fresh
+            current.withLock { $0 = fresh }
             return try exchange(fresh)
         }
     }

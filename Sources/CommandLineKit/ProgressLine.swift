@@ -33,12 +33,15 @@ package struct ProgressLine: Sendable {
     private static let plainInterval = Duration.seconds(1)
     /// The speed shown is the mean over this time.
     private static let speedWindow = Duration.seconds(5)
+    private static let barMin = 8
     private static let barMax = 40
 
     private var shown: Progress?
     private var shownAt = Duration.zero
     private var isDrawn = false
     private var samples: [(time: Duration, received: Int64)] = []
+    /// How wide the bar was in this phase: it may shrink to make room for the numbers, but does not flicker.
+    private var barWidth = Self.barMax
 
     package init() {}
 
@@ -47,6 +50,7 @@ package struct ProgressLine: Sendable {
         note(progress, at: now)
         let isNew = shown?.phase != progress.phase
         let interval = surface == .plain ? Self.plainInterval : Self.redrawInterval
+        if isNew { barWidth = Self.barMax }
         guard isNew || (shown != progress && now - shownAt >= interval) else { return "" }
         shown = progress
         shownAt = now
@@ -79,7 +83,7 @@ package struct ProgressLine: Sendable {
         return "\(phase): \(numbers.joined(separator: ", "))\n"
     }
 
-    private func bar(_ progress: Progress, width: Int) -> String {
+    private mutating func bar(_ progress: Progress, width: Int) -> String {
         let phase = TerminalText.printable(progress.phase)
         let percent = Format.percent(progress.fraction)
         let speed = speed(progress)
@@ -90,7 +94,9 @@ package struct ProgressLine: Sendable {
         for count in stride(from: details.count, through: 0, by: -1) {
             let tail = ([padded] + details.prefix(count)).joined(separator: "  ")
             let room = width - TerminalText.width(phase) - TerminalText.width(tail) - 5
-            if room >= 8 { return "\(phase)  \(drawn(progress.fraction, min(room, Self.barMax)))  \(tail)" }
+            guard room >= Self.barMin else { continue }
+            barWidth = max(Self.barMin, min(room, barWidth))
+            return "\(phase)  \(drawn(progress.fraction, barWidth))  \(tail)"
         }
         return TerminalText.shortened("\(phase) \(percent)", to: width)
     }

@@ -25,8 +25,6 @@ final class Connection {
         case closed
     }
 
-    /// How long a client may take for a request, or for taking bytes of the answer.
-    private static let idleMax = Duration.seconds(30)
     private static let lingerMax = Duration.seconds(2)
     /// Bytes of a file that are read at once for TLS.
     private static let chunkMax = 256 << 10
@@ -38,6 +36,8 @@ final class Connection {
     let number: Int
     let stream: Stream
     private let site: Site
+    /// How long a client may take for a request, or for taking bytes of the answer.
+    private let idleMax: Duration
     private var phase = Phase.receiving
     private var input: [UInt8] = []
     private var response: Response?
@@ -52,17 +52,20 @@ final class Connection {
     /// When the connection is closed for doing nothing; nil while a fault stalls it.
     private(set) var deadline: Duration?
 
-    init(number: Int, stream: Stream, site: Site, now: Duration) {
+    init(number: Int, stream: Stream, site: Site, idleMax: Duration, now: Duration) {
         self.number = number
         self.stream = stream
         self.site = site
-        deadline = now + Self.idleMax
+        self.idleMax = idleMax
+        deadline = now + idleMax
     }
 
     /// Goes on until it would have to wait. `now` is the process clock.
     func advance(now: Duration) -> Wait {
         var turn = Self.turnMax
         while true {
+            // Others have their turn; the loop comes back at once, since the socket still takes bytes.
+            guard turn > 0 else { return .writable }
             let wait: Wait? =
                 switch phase {
                 case .receiving: receive(now: now)
@@ -124,7 +127,7 @@ final class Connection {
             bytesSent: 0, isComplete: false, fault: faults.description)
         headSent = 0
         sendingSince = now
-        deadline = now + Self.idleMax
+        deadline = now + idleMax
         phase = .sending
     }
 
@@ -132,10 +135,9 @@ final class Connection {
 
     private func send(now: Duration, turn: inout Int) -> Wait? {
         guard let response else { return .closed }
-        if headSent < response.head.count { return sendHead(response, now: now) }
+        if headSent < response.head.count { return sendHead(response, now: now, turn: &turn) }
         if let wait = applyFault(response) { return wait }
         guard response.remaining > 0, let file = response.file else { return finish(response, now: now) }
-        guard turn > 0 else { return .writable }
         var count = min(response.remaining, Int64(turn))
         for limit in [faults.closeAfter, faults.stallAfter] {
             if let limit { count = min(count, limit - record.bytesSent) }
@@ -151,7 +153,7 @@ final class Connection {
             self.response?.remaining -= Int64(sent)
             record.bytesSent += Int64(sent)
             turn -= sent
-            deadline = now + Self.idleMax
+            deadline = now + idleMax
             return nil
         case .awaitsRead: return .readable
         case .awaitsWrite: return .writable
@@ -159,12 +161,13 @@ final class Connection {
         }
     }
 
-    private func sendHead(_ response: Response, now: Duration) -> Wait? {
+    private func sendHead(_ response: Response, now: Duration, turn: inout Int) -> Wait? {
         let result = response.head.withUnsafeBytes { stream.write(UnsafeRawBufferPointer(rebasing: $0[headSent...])) }
         switch result {
         case .bytes(let count):
             headSent += count
-            deadline = now + Self.idleMax
+            turn -= count
+            deadline = now + idleMax
             return nil
         case .awaitsRead: return .readable
         case .awaitsWrite: return .writable
@@ -200,7 +203,7 @@ final class Connection {
             deadline = now + Self.lingerMax
             phase = .lingering
         } else {
-            deadline = now + Self.idleMax
+            deadline = now + idleMax
             phase = .receiving
         }
         return nil

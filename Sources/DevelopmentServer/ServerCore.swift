@@ -21,6 +21,7 @@ actor ServerCore {
     private let listener: Descriptor
     private let tls: TLSContext?
     private let site: Site
+    private let idleMax: Duration
     private var members: [Int: Member] = [:]
     private var lastNumber = 0
     private var isAccepting = false
@@ -29,11 +30,14 @@ actor ServerCore {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    init(loop: EventLoop, listener: consuming Descriptor, tls: sending TLSContext?, site: sending Site) {
+    init(
+        loop: EventLoop, listener: consuming Descriptor, tls: sending TLSContext?, site: sending Site, idleMax: Duration
+    ) {
         self.loop = loop
         self.listener = listener
         self.tls = tls
         self.site = site
+        self.idleMax = idleMax
     }
 
     func start() {
@@ -99,7 +103,7 @@ actor ServerCore {
         setsockopt(fd, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout.size(ofValue: on)))
         guard let stream = Stream(socket, context: tls) else { return }
         lastNumber += 1
-        let connection = Connection(number: lastNumber, stream: stream, site: site, now: loop.now)
+        let connection = Connection(number: lastNumber, stream: stream, site: site, idleMax: idleMax, now: loop.now)
         members[lastNumber] = Member(connection: connection)
         scheduleSweep()
         advance(lastNumber)

@@ -20,10 +20,12 @@ package final class StaticServer: Sendable {
 
     /// Serves `folder`; `port` 0 takes a free one. `log` is called on the server's thread once for every answer.
     ///
-    /// `address` is an address of this machine; the default can be reached from nowhere else.
+    /// `address` is an address of this machine; the default can be reached from nowhere else. A client that sends no
+    /// whole request and takes no bytes for `idleMax` is cut off.
     package static func start(
         folder: String, address: String = "127.0.0.1", port: UInt16 = 0, tls: TLSIdentity? = nil,
-        faults: FaultPlan = FaultPlan(), clock: any CalendarClock = SystemCalendarClock(),
+        faults: FaultPlan = FaultPlan(), idleMax: Duration = .seconds(30),
+        clock: any CalendarClock = SystemCalendarClock(),
         log: @escaping @Sendable (AccessRecord) -> Void
     ) async throws(DevelopmentServerError) -> StaticServer {
         let root = try failing(.folder, "The folder \(folder) cannot be served") { () throws(SystemCallError) in
@@ -39,7 +41,7 @@ package final class StaticServer: Sendable {
             try EventLoop.start(name: "web server")
         }
         let site = Site(root: root, faults: faults, clock: clock, log: log)
-        let core = ServerCore(loop: loop, listener: listener, tls: context, site: site)
+        let core = ServerCore(loop: loop, listener: listener, tls: context, site: site, idleMax: idleMax)
         await core.start()
         return StaticServer(loop: loop, core: core, port: bound, isSecure: tls != nil)
     }

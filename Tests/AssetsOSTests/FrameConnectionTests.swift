@@ -53,22 +53,14 @@ private struct Fixture {
 
     /// Reads from the blocking end until `count` bytes are there.
     func read(_ count: Int) throws -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        var got = 0
-        while got < count {
-            let now = try check("read") {
-                bytes.withUnsafeMutableBytes { Glibc.read(peer.rawValue, $0.baseAddress! + got, count - got) }
-            }
-            try #require(now > 0, "the connection closed after \(got) bytes")
-            got += now
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: count)
+        while bytes.count < count {
+            let got = try check("read") { Glibc.read(peer.rawValue, &piece, count - bytes.count) }
+            try #require(got > 0, "the connection closed after \(bytes.count) bytes")
+            bytes += piece.prefix(got)
         }
         return bytes
-    }
-
-    /// True when the peer's end has nothing to read now.
-    var isSilent: Bool {
-        var state = pollfd(fd: peer.rawValue, events: Int16(POLLIN), revents: 0)
-        return poll(&state, 1, 0) == 0
     }
 
     func closePeer() { shutdown(peer.rawValue, Int32(SHUT_RDWR)) }
@@ -131,7 +123,7 @@ private func frame(_ text: String) -> Fixture.Event { .frame(Array(text.utf8)) }
                 let length =
                     Bool.random(using: &random)
                     ? Int.random(in: 0...40, using: &random) : Int.random(in: 0...150_000, using: &random)
-                return (0..<length).map { _ in UInt8.random(in: 1...255, using: &random) }
+                return [UInt8](repeating: UInt8.random(in: 1...255, using: &random), count: length)
             }
             var bytes = Array(frames.joined(separator: [0]))[...] + [0]
             while !bytes.isEmpty {

@@ -111,13 +111,12 @@ struct QueueTests {
                 .insertDownload(makeDownload("3", unique: "3", size: 500, class: .essential)),
                 .insertDownload(makeDownload("4", unique: "4", size: .max)),
                 .insertDownload(makeDownload("5", unique: "5", size: .max)),
-                .setDownloadResume(id: "1", nil, received: 4),
                 .setDownloadState(id: "2", .finishing(FinishIntent(target: "t", inode: 1, length: 30))),
                 .setDownloadState(id: "3", .finished(FinishIntent(target: "t", inode: 1, length: 30))),
             ])
             let app = "org.example.app"
-            #expect(try await store.counts(app: app, .essential) == DownloadCounts(count: 2, size: 40, received: 4))
-            #expect(try await store.counts(app: app, .background) == DownloadCounts(count: 2, size: .max, received: 0))
+            #expect(try await store.counts(app: app, .essential) == DownloadCounts(count: 2, size: 40))
+            #expect(try await store.counts(app: app, .background) == DownloadCounts(count: 2, size: .max))
             #expect(try await store.counts(app: app, .foreground) == DownloadCounts())
         }
     }

@@ -55,7 +55,7 @@ struct Place {
 
 /// Runs `body` in a fresh place.
 func inPlace(_ body: (Place) async throws -> Void) async throws {
-    var template = Array((String(cString: getenv("TMPDIR") ?? strdup("/tmp")) + "/store.XXXXXX").utf8CString)
+    var template = Array(((getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") + "/store.XXXXXX").utf8CString)
     try #require(mkdtemp(&template) != nil)
     let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     let place = Place(directory: directory, loop: try EventLoop.start(name: "store"))

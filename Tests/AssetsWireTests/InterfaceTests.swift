@@ -101,7 +101,8 @@ private func check<M: WireMethod>(_ method: M.Type, _ description: InterfaceDesc
     @Test("The errors have the names and types of the text")
     func errors() throws {
         for (name, refused) in [
-            (DeviceInterface.interface, DeviceInterface.refused), (ManagerInterface.interface, ManagerInterface.refused),
+            (DeviceInterface.interface, DeviceInterface.refused),
+            (ManagerInterface.interface, ManagerInterface.refused),
         ] {
             let description = try InterfaceDescription(parsing: #require(InterfaceTexts.text(of: name)))
             #expect(description.errors.map { name + "." + $0.name } == [refused])

@@ -1,9 +1,10 @@
 internal import AssetsOS
-@testable import BackgroundAssets
 internal import Dispatch
 internal import Foundation
 internal import FoundationNetworking
 internal import Testing
+
+@testable import BackgroundAssets
 
 @Suite struct CallbackScopeTests {
     @Test("A callback that starts nothing ends when it returns")

@@ -1,8 +1,9 @@
 internal import AssetsWire
-@testable import BackgroundAssets
 internal import Foundation
 internal import FoundationNetworking
 internal import Testing
+
+@testable import BackgroundAssets
 
 @Suite struct DownloadTests {
     @Test("The designated initializer keeps what it is given")
@@ -91,7 +92,8 @@ internal import Testing
     @Test("A download survives an archive")
     func archive() throws {
         var request = makeRequest()
-        request.setValue("v", forHTTPHeaderField: "X-H")
+        request.setValue("v\nw", forHTTPHeaderField: "X-H")
+        request.setValue("", forHTTPHeaderField: "X-Empty")
         request.httpBody = Data("body".utf8)
         let original = BAURLDownload(
             identifier: "a", request: request, essential: true, fileSize: 9, applicationGroupIdentifier: "g",
@@ -103,6 +105,17 @@ internal import Testing
         // Both speak of one download: what one is told the other knows.
         original.life.noteEvent(.downloading, number: 1)
         #expect(read.state == .downloading)
+    }
+
+    @Test("An archive that holds something else makes no download")
+    func brokenArchive() throws {
+        let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+        archiver.encode("a" as NSString, forKey: "identifier")
+        archiver.encode("not a UUID" as NSString, forKey: "uniqueIdentifier")
+        archiver.finishEncoding()
+        let unarchiver = try NSKeyedUnarchiver(forReadingFrom: archiver.encodedData)
+        #expect(BAURLDownload(coder: unarchiver) == nil)
+        #expect(BAURLDownload(coder: NSCoder()) == nil)
     }
 
     @Test("The extension's information survives an archive", arguments: [nil, 0, 5] as [Int?])

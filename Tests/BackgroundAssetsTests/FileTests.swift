@@ -1,8 +1,9 @@
 internal import AssetsOS
 internal import AssetsWire
-@testable import BackgroundAssets
 internal import Foundation
 internal import Testing
+
+@testable import BackgroundAssets
 
 @Suite struct ReplacementTests {
     @Test("The new file takes the place, name and permissions of the original")
@@ -179,9 +180,9 @@ internal import Testing
         _ = try makeBundle(folder, "X.app", groups: ["group.app"])
         let program = try makeBundle(folder, "X.app/Extensions/Y.appex", groups: ["group.a"])
         let containers = GroupContainers(environment: ["BACKGROUNDASSETS_EXTENSION": "1"], executable: program) {
-            ManagerInterface.Identity.Reply(app: "x", role: "extension", groups: [], root: "/root/of/device")
+            ManagerInterface.Identity.Reply(app: "x", role: "extension", groups: [], root: "/device/root")
         }
-        #expect(containers.url(of: "group.a")?.path == "/root/of/device/Containers/Group/group.a")
+        #expect(containers.url(of: "group.a")?.path == "/device/root/Containers/Group/group.a")
         #expect(containers.url(of: "group.app") == nil)
     }
 

@@ -2,11 +2,12 @@
 
 internal import AssetsOS
 internal import AssetsWire
-@testable import BackgroundAssets
 internal import Dispatch
 internal import Foundation
 internal import FoundationNetworking
 internal import Testing
+
+@testable import BackgroundAssets
 
 extension Tag {
     /// Starts a compiler: minutes, not milliseconds.
@@ -134,4 +135,17 @@ func makeWire(
         identifier: identifier, uniqueIdentifier: unique, url: "https://assets.example.com/\(identifier)",
         method: "GET", headers: [], body: "", group: "group.example", essential: false, size: 7, priority: 0,
         kind: kind, state: state)
+}
+
+/// The error that blocking code throws; records an issue when it throws none.
+func failure(
+    _ location: SourceLocation = #_sourceLocation, of body: @escaping @Sendable () throws -> Void
+) async -> NSError? {
+    do {
+        try await blocking(body)
+        Issue.record("no error was thrown", sourceLocation: location)
+        return nil
+    } catch {
+        return error as NSError
+    }
 }

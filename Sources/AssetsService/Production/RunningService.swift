@@ -47,7 +47,7 @@ final class RunningService: @unchecked Sendable {
 
     private func begin() async {
         do throws(AssetsError) { try await start() } catch {
-            ServiceMain.complain(error.description)
+            ServiceMain.report(error, environment)
             status = .failed
             stopLoops()
         }

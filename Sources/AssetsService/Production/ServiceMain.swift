@@ -36,9 +36,15 @@ package enum ServiceMain {
             _ = consume lock
             return status
         } catch {
-            complain(error.description)
+            report(error, environment)
             return .failed
         }
+    }
+
+    /// Tells why the service cannot serve: whoever watches, and whoever waits for it to be ready.
+    static func report(_ error: AssetsError, _ environment: [String: String]) {
+        complain(error.description)
+        try? ServiceNotification(environment: environment)?.send(.status(error.description))
     }
 
     /// Finds and makes the device's folder.

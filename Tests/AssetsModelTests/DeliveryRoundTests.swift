@@ -1,0 +1,111 @@
+import AssetsModel
+import Testing
+
+@Suite("The delivery of a message")
+struct DeliveryRoundTests {
+    @Test("Without a delegate the extension is called")
+    func noDelegate() {
+        var round = DeliveryRound()
+        #expect(round.begin(sessions: []) == [.callExtension])
+        #expect(round.extensionTakes() == true)
+        #expect(round.extensionHandled() == [.close(.handled)])
+        #expect(round.isClosed)
+    }
+
+    @Test("Every connected delegate gets it, and one that handles it is enough")
+    func severalDelegates() {
+        var round = DeliveryRound()
+        #expect(round.begin(sessions: ["app", "extension"]) == [.send(to: ["app", "extension"]), .setAnswerTimer])
+        #expect(round.answer(session: "app", handled: true) == [])
+        // The file lives until all receivers have answered.
+        #expect(!round.isClosed)
+        #expect(round.answer(session: "extension", handled: false) == [.close(.handled)])
+    }
+
+    @Test("When no delegate handles it the extension is woken", arguments: [true, false])
+    func nobodyHandles(byDeath: Bool) {
+        var round = DeliveryRound()
+        _ = round.begin(sessions: ["app"])
+        let actions = byDeath ? round.sessionEnded("app") : round.answer(session: "app", handled: false)
+        #expect(actions == [.callExtension])
+    }
+
+    @Test("A delegate that never answers counts as one that does not handle it")
+    func silence() {
+        var round = DeliveryRound()
+        _ = round.begin(sessions: ["silent"])
+        #expect(round.answerTimerFired() == [.callExtension])
+        #expect(round.answerTimerFired() == [])
+        // Its late answer changes nothing: the extension has the message.
+        #expect(round.answer(session: "silent", handled: true) == [])
+    }
+
+    @Test("While it waits for the extension a new delegate gets it instead; once handled nobody does")
+    func lateDelegate() {
+        var round = DeliveryRound()
+        _ = round.begin(sessions: [])
+        #expect(round.delegateAppeared("app") == [.send(to: ["app"]), .setAnswerTimer])
+        #expect(round.extensionTakes() == false)
+        #expect(round.answer(session: "app", handled: true) == [.close(.handled)])
+        #expect(round.delegateAppeared("other") == [])
+    }
+
+    @Test("A message in the extension's hands is given to nobody else")
+    func inExtension() {
+        var round = DeliveryRound()
+        _ = round.begin(sessions: [])
+        #expect(round.extensionTakes() == true)
+        #expect(round.delegateAppeared("app") == [])
+        #expect(round.extensionTakes() == false)
+    }
+
+    @Test("Not implemented is final")
+    func notImplemented() {
+        var round = DeliveryRound()
+        _ = round.begin(sessions: [])
+        _ = round.extensionTakes()
+        #expect(round.extensionLacksMethod() == [.close(.notImplemented)])
+    }
+
+    @Test("Death in the callback is tried again with growing pauses, and given up in the end")
+    func deaths() {
+        var round = DeliveryRound()
+        _ = round.begin(sessions: [])
+        var pause = PolicyNumbers.redeliveryPause
+        for _ in 1..<PolicyNumbers.deliveriesMax {
+            #expect(round.extensionTakes() == true)
+            #expect(round.extensionDied() == [.setRedeliveryTimer(after: pause)])
+            #expect(round.redeliveryTimerFired() == [.callExtension])
+            pause *= 2
+        }
+        #expect(round.extensionTakes() == true)
+        #expect(round.extensionDied() == [.close(.givenUp)])
+    }
+
+    @Test("Random histories close exactly once", arguments: 0..<200)
+    func randomHistories(seed: Int) {
+        var random = SplitMix(seed: UInt64(seed))
+        var round = DeliveryRound()
+        var closings = 0
+        for _ in 0..<60 {
+            let session = "session \(random.next() % 3)"
+            let actions: [DeliveryRound.Action]
+            switch random.next() % 9 {
+            case 0: actions = round.begin(sessions: random.next() % 2 == 0 ? [] : [session])
+            case 1: actions = round.answer(session: session, handled: random.next() % 2 == 0)
+            case 2: actions = round.sessionEnded(session)
+            case 3: actions = round.answerTimerFired()
+            case 4: actions = round.delegateAppeared(session)
+            case 5: actions = round.extensionTakes() && random.next() % 2 == 0 ? round.extensionHandled() : []
+            case 6: actions = round.extensionDied()
+            case 7: actions = round.redeliveryTimerFired()
+            default: actions = round.extensionLacksMethod()
+            }
+            let wasClosed = closings > 0
+            closings += actions.filter { if case .close = $0 { true } else { false } }.count
+            #expect(!wasClosed || actions.isEmpty)
+        }
+        #expect(closings <= 1)
+        #expect(round.isClosed == (closings == 1))
+    }
+}
