@@ -27,7 +27,8 @@ struct BundleApp: CommandPlugin {
     }
 
     /// Reads the property lists of app or extension, which may be wrong, and then builds its product, which takes time.
-    private func part(_ kind: BundlePart.Kind, _ options: BundleOptions, of context: PluginContext) throws -> BundlePart {
+    private func part(_ kind: BundlePart.Kind, _ options: BundleOptions, of context: PluginContext) throws -> BundlePart
+    {
         let name = kind == .app ? options.appProduct : options.extensionProduct ?? ""
         guard let product = context.package.products(ofType: ExecutableProduct.self).first(where: { $0.name == name })
         else {
@@ -57,7 +58,10 @@ struct BundleApp: CommandPlugin {
         guard result.succeeded else {
             throw BundleError("'\(product)' does not build", "mend what the compiler says above")
         }
-        guard let built = result.builtArtifacts.first(where: { $0.kind == .executable && $0.url.lastPathComponent == product })
+        guard
+            let built = result.builtArtifacts.first(where: {
+                $0.kind == .executable && $0.url.lastPathComponent == product
+            })
         else { throw BundleError("the build made no executable '\(product)'", "check the product in Package.swift") }
         return built.url
     }

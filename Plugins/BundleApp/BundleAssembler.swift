@@ -36,7 +36,7 @@ final class BundleAssembler {
         } catch {
             throw BundleError(
                 "\(output.path) cannot be written (\(error.localizedDescription))",
-                "outside the package use: swift package --allow-writing-to-directory \(output.path) bundle ...")
+                "name another folder with --output")
         }
         defer { try? files.removeItem(at: partial) }
         try fill(partial)
@@ -52,10 +52,14 @@ final class BundleAssembler {
         }
         let frameworks = bundle.appending(path: "Frameworks")
         try files.createDirectory(at: frameworks, withIntermediateDirectories: true)
-        for library in libraries.built + (includesRuntime ? libraries.runtime : []) {
+        for library in libraries.built {
             let copy = frameworks.appending(path: library.name)
             try copyProgram(library.url, to: copy)
             try setLibraryPath("$ORIGIN", of: copy)
+        }
+        // The runtime's libraries find each other as they are.
+        for library in includesRuntime ? libraries.runtime : [] {
+            try copyProgram(library.url, to: frameworks.appending(path: library.name))
         }
         for resource in resources {
             try copy(resource, to: bundle.appending(path: resource.lastPathComponent), "give a path that exists")
@@ -85,7 +89,8 @@ final class BundleAssembler {
 
     private func copy(_ source: URL, to target: URL, _ remedy: String) throws {
         guard !files.fileExists(atPath: target.path) else {
-            throw BundleError("\(target.lastPathComponent) is in the bundle already", "give \(source.path) another name")
+            throw BundleError(
+                "\(target.lastPathComponent) is in the bundle already", "give \(source.path) another name")
         }
         do {
             try files.copyItem(at: source, to: target)

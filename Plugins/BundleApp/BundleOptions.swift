@@ -48,7 +48,8 @@ struct BundleOptions {
             throw BundleError("there is no app to bundle", "name its executable product with --app")
         }
         if extensionProduct == nil, extensionInfo != nil || extensionEntitlements != nil {
-            throw BundleError("files of an extension are given, but none to bundle", "name its product with --extension")
+            throw BundleError(
+                "files of an extension are given, but none to bundle", "name its product with --extension")
         }
     }
 
@@ -108,7 +109,5 @@ struct BundleOptions {
           --no-runtime                      Leaves the Swift runtime out; it is then looked for where it was built.
           --strip, --no-strip               Whether to drop debug information; release does unless told otherwise.
           --help                            Shows this.
-
-        A folder outside the package needs: swift package --allow-writing-to-directory <folder> bundle ...
         """
 }

@@ -43,7 +43,8 @@ struct BundlePart {
         groups = list[Self.groupsKey] as? [String] ?? []
         guard !groups.isEmpty else {
             throw BundleError(
-                "\(entitlements.path) names no app group", "add \(Self.groupsKey) with the group app and extension share")
+                "\(entitlements.path) names no app group",
+                "add \(Self.groupsKey) with the group app and extension share")
         }
         self.entitlements = try PropertyListSerialization.data(fromPropertyList: list, format: format, options: 0)
     }
@@ -70,7 +71,8 @@ struct BundlePart {
 
     private static func set(_ key: String, to value: String, in list: inout [String: Any], of url: URL) throws {
         guard list[key] == nil || list[key] is String else {
-            throw BundleError("\(key) in \(url.path) is no text", "--info-value writes texts only; change it in the file")
+            throw BundleError(
+                "\(key) in \(url.path) is no text", "--info-value writes texts only; change it in the file")
         }
         list[key] = value
     }

@@ -6,6 +6,7 @@ public import BackgroundAssets
 /// A manifest comes over the network: what it names becomes names of files and text on a terminal, so every value is checked
 /// before anything is made of it.
 public struct Manifest: Codable, Hashable, Sendable {
+    /// The sessions, no two with the same id or file name.
     public let sessions: [Session]
 
     /// Bytes of a manifest. The extension reads it into its little memory.
@@ -17,6 +18,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Bytes of identifiers, titles and file names; a file system takes no longer name.
     static let textMax = 255
 
+    /// Makes a manifest and checks it.
     public init(sessions: [Session]) throws(ManifestError) {
         self.sessions = sessions
         try check()
@@ -56,10 +58,12 @@ public struct Manifest: Codable, Hashable, Sendable {
 
 /// Why a manifest cannot be used.
 public struct ManifestError: Error, Hashable, CustomStringConvertible {
+    /// The reason, to follow a colon.
     public let reason: String
 
     init(_ reason: String) { self.reason = reason }
 
+    /// The reason as a sentence.
     public var description: String { "the manifest cannot be used: \(reason)" }
 }
 

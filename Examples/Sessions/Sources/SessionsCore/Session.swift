@@ -5,6 +5,7 @@ public import BackgroundAssets
 public struct Session: Codable, Hashable, Identifiable, Sendable {
     /// Names the session, and its download, for good.
     public let id: String
+    /// What people call it.
     public let title: String
     /// The name of the file on this machine.
     public let fileName: String
@@ -17,6 +18,7 @@ public struct Session: Codable, Hashable, Identifiable, Sendable {
     /// Where the server has the file.
     public let url: URL
 
+    /// Makes a session; ``Manifest`` checks the values.
     public init(
         id: String, title: String, fileName: String, size: Int64, sha256: String, essential: Bool, url: URL
     ) {

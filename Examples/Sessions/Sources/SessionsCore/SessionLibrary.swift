@@ -97,7 +97,9 @@ public struct SessionLibrary: Sendable {
 
 /// A session whose file is on this machine.
 public struct LocalSession: Hashable, Sendable {
+    /// What the manifest says of it.
     public let session: Session
+    /// Where it is.
     public let fileURL: URL
 
     /// Nil when there is no file of the session's size.
@@ -113,9 +115,12 @@ public struct LocalSession: Hashable, Sendable {
 
 /// Why a file did not become a session.
 public enum LibraryError: Error, Hashable, CustomStringConvertible {
+    /// It has not the size of the session of that id.
     case wrongSize(String)
+    /// There can be no session of that id.
     case unknown(String)
 
+    /// The reason as a sentence.
     public var description: String {
         switch self {
         case .wrongSize(let id): "the file of \(id) has not the size that the manifest says"

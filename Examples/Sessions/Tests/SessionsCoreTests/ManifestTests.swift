@@ -75,7 +75,9 @@ struct ManifestTests {
 
     @Test(
         "What is no manifest is refused, never a crash",
-        arguments: ["", "[]", "{}", "null", "{\"sessions\": null}", "{\"sessions\": {}}", "\u{0}\u{1}", "{\"sessions\": ["])
+        arguments: [
+            "", "[]", "{}", "null", "{\"sessions\": null}", "{\"sessions\": {}}", "\u{0}\u{1}", "{\"sessions\": [",
+        ])
     func refusesNonsense(text: String) {
         #expect(throws: ManifestError.self) { try Manifest(json: Data(text.utf8)) }
     }
