@@ -436,7 +436,7 @@ extension AssetsService {
         while !isStopping {
             do throws(AssetsError) { return try await body() } catch {
                 journal(.warning, .space, error.description)
-                await seams.loop.pause(for: .seconds(2))
+                await seams.loop.pause(for: PolicyNumbers.storageRetryPause)
             }
         }
     }

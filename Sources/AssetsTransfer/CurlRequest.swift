@@ -14,6 +14,7 @@ final class CurlRequest {
     var handler: (any TransportHandler)?
     /// The failure to tell instead of what libcurl makes of an aborted transfer.
     var ownFailure: TransportFailure?
+    var isPaused = false
     unowned let transport: CurlTransport
     var reader = ResponseHeadReader()
     private var fields: UnsafeMutablePointer<curl_slist>?

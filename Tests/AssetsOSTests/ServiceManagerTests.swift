@@ -97,7 +97,7 @@ import Testing
         "A device is found by name, environment or the XDG folders",
         arguments: [
             ("/dev1", [:], "/dev1", "/dev1/service.socket"),
-            ("sub//./dev/", [:], "/work/sub/dev", "/work/sub/dev/service.socket"),
+            ("sub//./dev/", [:], "/place/sub/dev", "/place/sub/dev/service.socket"),
             ("", ["BACKGROUNDASSETS_DEVICE": "/e"], "/e", "/e/service.socket"),
             ("/", [:], "/", "/service.socket"),
             (
@@ -115,7 +115,7 @@ import Testing
             ),
         ] as [(String?, [String: String], String, String)])
     func device(named: String?, environment: [String: String], root: String, socket: String) {
-        let location = DeviceLocation(device: named, environment: environment, currentFolder: "/work")
+        let location = DeviceLocation(device: named, environment: environment, currentFolder: "/place")
         #expect(location == DeviceLocation(root: root, socketPath: socket))
     }
 
