@@ -93,8 +93,7 @@ let libraries: [Target] = [
         name: "BundleApp",
         capability: .command(
             intent: .custom(
-                verb: "bundle", description: "Builds an app bundle from products, property lists and entitlements."),
-            permissions: [.writeToPackageDirectory(reason: "Writes the app bundle.")])),
+                verb: "bundle", description: "Builds an app bundle from products, property lists and entitlements."))),
     .plugin(
         name: "BuildDocs",
         capability: .command(intent: .custom(verb: "docs", description: "Builds the DocC archives."))),
