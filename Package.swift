@@ -108,7 +108,8 @@ let tests: [Target] = [
     .testTarget(
         name: "AssetsStoreTests", dependencies: ["AssetsStore", "AssetsModel", "AssetsOS"], swiftSettings: strict),
     .testTarget(
-        name: "AssetsTransferTests", dependencies: ["AssetsTransfer", "AssetsModel", "AssetsOS", "CLinux"], swiftSettings: strict),
+        name: "AssetsTransferTests", dependencies: ["AssetsTransfer", "AssetsModel", "AssetsOS", "CLinux"],
+        swiftSettings: strict),
     .testTarget(
         name: "AssetsExtensionHostTests", dependencies: ["AssetsExtensionHost", "AssetsOS"], swiftSettings: strict),
     .testTarget(

@@ -54,7 +54,8 @@ extension AssetsService {
         switch record.state {
         case .failed:
             throw AssetsError(
-                .downloadAlreadyFailed, "\(record.request.identifier) has already failed", remedy: "make a new download")
+                .downloadAlreadyFailed, "\(record.request.identifier) has already failed", remedy: "make a new download"
+            )
         case .finished, .finishing: return record
         case .waiting: break
         }
@@ -244,7 +245,9 @@ extension AssetsService {
     func planRetryTimer() async {
         var earliest: Duration?
         for transferClass in TransferClass.allCases {
-            guard let due = try? await seams.store.earliestNotBefore(transferClass, after: calendarNow) else { continue }
+            guard let due = try? await seams.store.earliestNotBefore(transferClass, after: calendarNow) else {
+                continue
+            }
             earliest = min(earliest ?? due, due)
         }
         guard let due = earliest else {

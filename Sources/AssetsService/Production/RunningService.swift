@@ -176,7 +176,7 @@ struct ArchiveStaging: BundleStaging {
     func stage(
         source: String, into folder: String, allowsLoopbackHTTP: Bool, isCancelled: @escaping @Sendable () -> Bool
     ) throws(AssetsError) -> AppDescription {
-try BundleStager(root: root).stage(
+        try BundleStager(root: root).stage(
             source: source, into: folder, allowsLoopbackHTTP: allowsLoopbackHTTP, isCancelled: isCancelled,
             progress: { _, _ in }
         ).description
