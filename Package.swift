@@ -131,7 +131,19 @@ let tests: [Target] = [
         dependencies: ["BackgroundAssets", "ExtensionFoundation", "AssetsClient", "AssetsWire", "AssetsOS"],
         swiftSettings: strict),
     .testTarget(
-        name: "IntegrationTests", dependencies: ["AssetsClient", "AssetsWire", "AssetsOS"], swiftSettings: strict),
+        name: "IntegrationTests",
+        dependencies: ["AssetsClient", "AssetsWire", "AssetsOS", "CLinux", "DevelopmentServer", "FixturePlan"],
+        swiftSettings: strict),
+
+    // A sample app and its extension, which the tests bundle, install and drive.
+    .target(name: "FixturePlan", path: "Tests/Fixtures/FixturePlan", swiftSettings: strict),
+    .executableTarget(
+        name: "FixtureApp", dependencies: ["BackgroundAssets", "FixturePlan"], path: "Tests/Fixtures/FixtureApp",
+        swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
+    .executableTarget(
+        name: "FixtureExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation", "FixturePlan"],
+        path: "Tests/Fixtures/FixtureExtension",
+        swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
 ]
 
 /// Targets whose folder exists, without those that need one that does not.
