@@ -131,7 +131,10 @@ extension AssetsService {
         guard let transfer = running[id] else { return }
         running[id]?.isCancelled = true
         if transfer.isEnding {
-            await withCheckedContinuation { running[id]?.endWaiters.append($0) }
+            // Asked inside: the end may be written down before the continuation's body runs.
+            await withCheckedContinuation { continuation in
+                if running[id] == nil { continuation.resume() } else { running[id]?.endWaiters.append(continuation) }
+            }
         } else {
             await seams.transfers.cancel(id)
             slots.end(id)
