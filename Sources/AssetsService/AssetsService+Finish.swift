@@ -10,10 +10,11 @@ extension AssetsService {
     /// All bytes are in the partial file, checked and synced.
     func finish(_ record: DownloadRecord, length: Int64, inode: UInt64) async {
         let intent = FinishIntent(target: finishTarget(of: record), inode: inode, length: length)
-        do throws(AssetsError) {
-            try await commit([.setDownloadState(id: record.id, .finishing(intent))])
-        } catch { return await postpone(record, after: error) }
-        await complete(record, intent)
+        let id = record.id
+        let isAnnounced = await insist(on: record) { () async throws(AssetsError) in
+            try await self.commit([.setDownloadState(id: id, .finishing(intent))])
+        }
+        if isAnnounced { await complete(record, intent) }
     }
 
     /// Moves the file of a finishing row to its place and closes the row.
@@ -22,30 +23,25 @@ extension AssetsService {
         let partial = record.partialPath
         let files = seams.files
         let uniqueIdentifier = record.id
-        do throws(SystemCallError) {
-            try await seams.disk.run { () throws(SystemCallError) in
-                try moveIntoPlace(files, partial: partial, intent: intent, mark: uniqueIdentifier)
+        let isMoved = await insist(on: record) { () async throws(AssetsError) in
+            try await self.translating { () async throws(SystemCallError) in
+                try await self.seams.disk.run { () throws(SystemCallError) in
+                    try moveIntoPlace(files, partial: partial, intent: intent, mark: uniqueIdentifier)
+                }
             }
-        } catch {
-            journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(error)")
-            return await postpone(record, after: AssetsError(.storageFailed, "\(error)"))
         }
-        if running[record.id]?.isCancelled == true { return await discard(intent) }
+        guard isMoved else { return }
         journal(
             .downloadFinished, .none, app: record.app, download: record.id,
             "\(record.request.identifier), \(intent.length) bytes")
-        do throws(AssetsError) {
-            try await commit([.setDownloadState(id: record.id, .finished(intent))])
-        } catch { return await postpone(record, after: error) }
+        let isClosed = await insist(on: record) { () async throws(AssetsError) in
+            try await self.commit([.setDownloadState(id: uniqueIdentifier, .finished(intent))])
+        }
+        guard isClosed else { return }
         record.state = .finished(intent)
         foregroundHolders[record.id] = nil
         noteEssentialEnded(record, received: intent.length)
         ended(record)
-    }
-
-    private func discard(_ intent: FinishIntent) async {
-        let files = seams.files
-        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(intent.target.parentPath) }
     }
 
     /// Where a finished file goes, below the device directory.

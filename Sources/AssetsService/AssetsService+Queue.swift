@@ -54,7 +54,8 @@ extension AssetsService {
         switch record.state {
         case .failed:
             throw AssetsError(
-                .downloadAlreadyFailed, "\(record.request.identifier) has already failed", remedy: "make a new download")
+                .downloadAlreadyFailed, "\(record.request.identifier) has already failed", remedy: "make a new download"
+            )
         case .finished, .finishing: return record
         case .waiting: break
         }
@@ -65,8 +66,10 @@ extension AssetsService {
 
     /// Ends a queued or running download; its bytes are gone.
     package func cancel(id: String, app: String) async throws(AssetsError) {
+        if running[id]?.record.app == app { await stopTransfer(id) }
+        // Its end may have been written down meanwhile: then there is nothing left to cancel.
         guard let record = try await downloadRecord(id: id), record.app == app, record.isLive else {
-            throw AssetsError(.downloadNotScheduled, "no such download is queued or running", remedy: "")
+            throw AssetsError(.downloadNotScheduled, "no such download is queued or running")
         }
         journal(.downloadCancelled, .requested, app: app, download: id, record.request.identifier)
         try await remove(record)
@@ -75,15 +78,27 @@ extension AssetsService {
     /// Takes a download out of queue, store and disk.
     func remove(_ record: DownloadRecord) async throws(AssetsError) {
         windows[record.transferClass]?.remove(id: record.id)
-        running[record.id]?.isCancelled = true
         try await commit([.removeDownload(id: record.id)])
         await stopTransfer(record.id)
         foregroundHolders[record.id] = nil
-        let partial = record.partialPath
-        let files = seams.files
-        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(partial) }
+        await removeFiles(of: record)
         noteEssentialEnded(record, received: 0)
         pumpSoon()
+    }
+
+    /// Removes what a download left on the disk.
+    func removeFiles(of record: DownloadRecord) async {
+        let files = seams.files
+        var paths = [record.partialPath]
+        switch record.state {
+        case .finishing(let intent):
+            paths.append(record.request.kind == .archive ? intent.target : intent.target.parentPath)
+        case .finished(let intent) where record.request.kind == .archive: paths.append(intent.target)
+        case .waiting, .finished, .failed: break
+        }
+        for path in paths {
+            try? await seams.disk.run { () throws(SystemCallError) in try files.remove(path) }
+        }
     }
 
     /// A connection of an app closed: what it held in the foreground goes on in the background.
@@ -230,7 +245,9 @@ extension AssetsService {
     func planRetryTimer() async {
         var earliest: Duration?
         for transferClass in TransferClass.allCases {
-            guard let due = try? await seams.store.earliestNotBefore(transferClass, after: calendarNow) else { continue }
+            guard let due = try? await seams.store.earliestNotBefore(transferClass, after: calendarNow) else {
+                continue
+            }
             earliest = min(earliest ?? due, due)
         }
         guard let due = earliest else {

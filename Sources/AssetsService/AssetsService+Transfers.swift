@@ -12,8 +12,10 @@ struct RunningTransfer {
     /// Bytes at the last progress message, so that the next can tell the difference.
     var told: Int64
     var isCancelled = false
-    /// Waits for the transfer engine to let go of the partial file.
-    var stopWaiters: [CheckedContinuation<Void, Never>] = []
+    /// The engine is done with it; its end is being written down.
+    var isEnding = false
+    /// Told when that is over.
+    var endWaiters: [CheckedContinuation<Void, Never>] = []
 }
 
 extension AssetsService {
@@ -103,12 +105,11 @@ extension AssetsService {
     private func ended(_ transfer: RunningTransfer, _ outcome: TransferOutcome) {
         let record = transfer.record
         slots.end(record.id)
-        for waiter in transfer.stopWaiters { waiter.resume() }
-        running[record.id]?.stopWaiters = []
         guard !transfer.isCancelled, !isStopping else {
             running[record.id] = nil
             return pumpSoon()
         }
+        running[record.id]?.isEnding = true
         launch { service in
             switch outcome {
             case .received(let length, let inode, _):
@@ -118,18 +119,27 @@ extension AssetsService {
             case .refused(let failure, let reason):
                 await service.fail(record, failure, reason)
             }
+            let waiters = service.running[record.id]?.endWaiters ?? []
             service.running[record.id] = nil
+            for waiter in waiters { waiter.resume() }
             service.pumpSoon()
         }
     }
 
-    /// Returns when the engine does not touch the partial file any more.
+    /// Returns when nobody touches the download's files any more: the transfer is gone, or its end is written down.
     func stopTransfer(_ id: String) async {
-        guard running[id] != nil else { return }
+        guard let transfer = running[id] else { return }
         running[id]?.isCancelled = true
-        await seams.transfers.cancel(id)
-        slots.end(id)
-        running[id] = nil
+        if transfer.isEnding {
+            // Asked inside: the end may be written down before the continuation's body runs.
+            await withCheckedContinuation { continuation in
+                if running[id] == nil { continuation.resume() } else { running[id]?.endWaiters.append(continuation) }
+            }
+        } else {
+            await seams.transfers.cancel(id)
+            slots.end(id)
+            running[id] = nil
+        }
     }
 
     // MARK: Interruption and failure
@@ -163,9 +173,11 @@ extension AssetsService {
         journal(
             .downloadFailed, reason, app: record.app, download: record.id,
             "\(record.request.identifier): \(failure.reason)")
-        do throws(AssetsError) {
-            try await commit([.setDownloadState(id: record.id, .failed(failure))])
-        } catch { return await postpone(record, after: error) }
+        let id = record.id
+        let isNoted = await insist(on: record) { () async throws(AssetsError) in
+            try await self.commit([.setDownloadState(id: id, .failed(failure))])
+        }
+        guard isNoted else { return }
         record.state = .failed(failure)
         let partial = record.partialPath
         let files = seams.files
@@ -175,17 +187,19 @@ extension AssetsService {
         ended(record)
     }
 
-    /// The store did not take a change: the download keeps its bytes and is tried again.
-    func postpone(_ record: DownloadRecord, after error: AssetsError) async {
-        journal(.warning, .space, app: record.app, download: record.id, error.description)
-        let id = record.id
-        _ = seams.loop.schedule(after: .seconds(5)) {
-            self.assumeIsolated { service in
-                for transferClass in TransferClass.allCases { service.windows[transferClass]?.invalidate() }
-                service.running[id] = nil
-                service.pumpSoon()
+    /// Repeats a step that the download cannot go on without until store and disk take it. False when it was cancelled
+    /// or the service stops: then the rows say where to go on.
+    func insist(on record: DownloadRecord, _ step: () async throws(AssetsError) -> Void) async -> Bool {
+        while !isStopping, running[record.id]?.isCancelled != true {
+            do throws(AssetsError) {
+                try await step()
+                return true
+            } catch {
+                journal(.warning, .space, app: record.app, download: record.id, error.description)
+                await seams.loop.pause(for: PolicyNumbers.storageRetryPause)
             }
         }
+        return false
     }
 
     /// A download reached its end, with a file or without: archives and manifests belong to an installation,

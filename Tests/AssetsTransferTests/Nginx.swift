@@ -78,7 +78,7 @@ final class Nginx {
           server {
             listen 127.0.0.1:\(port) ssl; server_name localhost; root \(place)/www;
             ssl_certificate \(place)/certificate.pem; ssl_certificate_key \(place)/key.pem;
-            location /slow/ { alias \(place)/www/; limit_rate_after 1m; limit_rate 1m; }
+            location /slow/ { alias \(place)/www/; limit_rate_after 256k; limit_rate 32k; }
             location /noranges/ { alias \(place)/www/; max_ranges 0; }
             location /unnamed/ { alias \(place)/www/; etag off; add_header Last-Modified ""; }
             location = /loop { return 302 /loop; }

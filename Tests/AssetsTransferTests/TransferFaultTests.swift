@@ -118,18 +118,36 @@ struct TransferFaultTests {
         }
     }
 
-    @Test(
-        "What is no proper answer is an interruption",
-        arguments: [
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", "hello there\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nContent-Le", "", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-            "HTTP/1.1 200 OK\r\n" + String(repeating: "X: y\r\n", count: 300) + "\r\n",
-            "HTTP/1.1 200 OK\r\n" + String(repeating: "X: " + String(repeating: "y", count: 1000) + "\r\n", count: 200)
-                + "\r\n", "HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\nx",
-        ])
-    func improper(text: String) async throws {
+    struct Improper: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var text: String
+    }
+
+    private static let improperAnswers = [
+        Improper(
+            testDescription: "a chunk cut short", text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel"),
+        Improper(
+            testDescription: "a chunk without size", text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+        ),
+        Improper(testDescription: "no HTTP", text: "hello there\r\n\r\n"),
+        Improper(testDescription: "half a head", text: "HTTP/1.1 200 OK\r\nContent-Le"),
+        Improper(testDescription: "nothing", text: ""),
+        Improper(
+            testDescription: "too many fields",
+            text: "HTTP/1.1 200 OK\r\n" + String(repeating: "X: y\r\n", count: 300) + "\r\n"),
+        Improper(
+            testDescription: "too large a head",
+            text: "HTTP/1.1 200 OK\r\n"
+                + String(repeating: "X: " + String(repeating: "y", count: 1000) + "\r\n", count: 200) + "\r\n"),
+        Improper(
+            testDescription: "a part that nobody asked for",
+            text: "HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\nx"),
+    ]
+
+    @Test("What is no proper answer is an interruption", arguments: improperAnswers)
+    func improper(_ answer: Improper) async throws {
         // libcurl tries a second time where a connection ended without a byte.
-        try await serve([Answer(text), Answer(text)]) { server, bench in
+        try await serve([Answer(answer.text), Answer(answer.text)]) { server, bench in
             let interruption = try #require(await bench.run(bench.spec(server.url("/f"))).interruption)
             #expect(interruption.kind == .broken)
         }

@@ -89,7 +89,8 @@ package enum ServiceMain {
             case .held(let process):
                 try? ServiceNotification(environment: environment)?.send(.anotherServes)
                 throw AssetsError(
-                    .busy, "the device \(location.root) is already served" + (process.map { " by process \($0)" } ?? ""),
+                    .busy,
+                    "the device \(location.root) is already served" + (process.map { " by process \($0)" } ?? ""),
                     remedy: "connect to that service, or end it first")
             case .failed(let failure):
                 throw AssetsError(
