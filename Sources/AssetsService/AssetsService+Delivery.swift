@@ -82,7 +82,9 @@ extension AssetsService {
     /// The message is done: what was not moved is deleted, then the row goes.
     private func close(_ record: DownloadRecord, _ outcome: DeliveryRound.Outcome) async {
         switch outcome {
-        case .handled: await deleteUnmoved(record)
+        case .handled:
+            await deleteUnmoved(record)
+            journal(.messageClosed, .none, app: record.app, download: record.id, "handled")
         case .notImplemented:
             journal(
                 .messageClosed, .notImplemented, app: record.app, download: record.id,
