@@ -154,7 +154,10 @@ private final class Signal: @unchecked Sendable {
     }
 
     func wait() async {
-        if !isRaised { await withCheckedContinuation { waiter = $0 } }
+        // Asked inside: it may be raised before the continuation's body runs.
+        await withCheckedContinuation { continuation in
+            if isRaised { continuation.resume() } else { waiter = continuation }
+        }
         isRaised = false
     }
 }

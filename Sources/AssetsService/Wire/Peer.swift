@@ -67,8 +67,14 @@ final class Peer: @unchecked Sendable {
 
     /// Returns when the client has taken what was sent, or is gone.
     func drained() async {
-        guard let connection, connection.isOpen, connection.isCongested else { return }
-        await withCheckedContinuation { drainWaiters.append($0) }
+        // Asked inside: it may drain before the continuation's body runs.
+        await withCheckedContinuation { continuation in
+            if let connection, connection.isOpen, connection.isCongested {
+                drainWaiters.append(continuation)
+            } else {
+                continuation.resume()
+            }
+        }
     }
 
     func didDrain() {
