@@ -99,6 +99,9 @@ package enum PolicyNumbers {
 
     // MARK: Service
 
+    /// Between two tries of what the store or the disk did not take and nothing can go on without.
+    package static let storagePause = Duration.seconds(2)
+
     /// A service that nobody needs exits after this long.
     package static let idleExit = Duration.seconds(60)
     /// An installation that ended stays known for those who still follow it.

@@ -126,7 +126,7 @@ extension AssetsService {
                 self.assumeIsolated { $0.installationEvent(.gateTimerFired, of: id) }
             }
         case .openGate(let opening): await openGate(of: app, opening)
-        case .removeEverything: await removeEverything(installation.record)
+        case .removeEverything: await abandon(installation)
         case .fail(let error):
             installations[id]?.record.error = error
             journal(.installFailed, reason(of: error), app: app, error.description)
@@ -142,12 +142,31 @@ extension AssetsService {
         record.phase = phase
         installations[id]?.record = record
         if phase == .launchable { installations[id]?.progress.finished() }
-        await retryingStore { () async throws(AssetsError) in try await self.commit([.saveInstallation(record)]) }
+        var changes: [StoreChange] = [.saveInstallation(record)]
+        if phase == .failed || phase == .cancelled { changes.append(.closeIntent(id: id)) }
+        await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
         tellFollowers(id)
-        guard phase.isFinal else { return }
+        if phase.isFinal { forgetLater(id) }
+    }
+
+    /// An installation that ended stays known for a while to those who ask how it ended.
+    func forgetLater(_ id: String) {
         _ = seams.loop.schedule(after: PolicyNumbers.installationMemory) {
             self.assumeIsolated { service in service.launch { await $0.forget(install: id) } }
         }
+    }
+
+    /// Removes what an installation left that failed or was cancelled. The intent says which, should nobody come to
+    /// write it down.
+    private func abandon(_ installation: Installation) async {
+        var record = installation.record
+        for case .fail(let error) in installation.actions { record.error = error }
+        let outcome: InstallPhase = record.error == nil ? .cancelled : .failed
+        let changes: [StoreChange] = [
+            .saveInstallation(record), .openIntent(id: record.id, kind: "abandon", payload: outcome.rawValue),
+        ]
+        await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
+        await removeEverything(record)
     }
 
     private func forget(install id: String) async {
@@ -237,6 +256,7 @@ extension AssetsService {
         if let archive { changes.append(.removeDownload(id: archive.id)) }
         do throws(AssetsError) { try await commit(changes) } catch {
             apps[app] = nil
+            await removeFolders(["Applications/\(app)"])
             throw error
         }
         if case .finished(let intent) = archive?.state {
@@ -257,7 +277,7 @@ extension AssetsService {
         await queueForInstallation(DownloadRecord(app: app.id, request: request, transferClass: .essential))
     }
 
-    private func manifestRecord(of app: String) async throws(StoreError) -> DownloadRecord? {
+    func manifestRecord(of app: String) async throws(StoreError) -> DownloadRecord? {
         try await seams.store.downloads(app: app, after: 0, limit: PolicyNumbers.queueWindowMax)
             .first { $0.request.kind == .manifest }
     }
@@ -280,28 +300,26 @@ extension AssetsService {
         case (_, .failed): installationEvent(.manifestFailed, of: id)
         default:
             if case .finished(let intent) = record.state {
-                let ledger = charged(record.app, manifest: intent.length)
-                apps[record.app]?.ledger = ledger
                 journal(.manifestFetched, .none, app: record.app, download: record.id, "\(intent.length) bytes")
             }
             installationEvent(.manifestFetched, of: id)
         }
     }
 
-    private func charged(_ app: String, manifest bytes: Int64) -> AllowanceLedger {
-        guard let app = apps[app] else { return AllowanceLedger() }
+    /// What an app may have once its manifest was charged. The charge is saved with the answer.
+    func admission(for app: AppRecord, manifest row: DownloadRecord?) -> Admission {
         var admission = Admission(app: app, allowsLoopbackHTTP: settings.isDeveloperModeOn)
-        admission.chargeManifest(bytes: bytes)
-        return admission.ledger
+        if case .finished(let intent) = row?.state { admission.chargeManifest(bytes: intent.length) }
+        return admission
     }
 
     /// The extension answered a content request, or did not: queue what it wants and forget the manifest.
     func contentRequestEnded(
         _ appID: String, _ request: ContentRequest, manifest: String, _ outcome: EntryPointOutcome
     ) async {
-        guard var app = apps[appID], let id = runningInstallation(of: appID),
-            let manifestRow = try? await manifestRecord(of: appID)
-        else { return }
+        let row = try? await manifestRecord(of: appID)
+        guard var app = apps[appID], let id = runningInstallation(of: appID) else { return }
+        guard let manifestRow = row else { return installationEvent(.extensionFailed, of: id) }
         var wanted: [DownloadRequest] = []
         var isAnswered = true
         switch outcome {
@@ -309,12 +327,15 @@ extension AssetsService {
         case .handled, .notImplemented: break
         case .died: isAnswered = false
         }
-        var admission = Admission(app: app, allowsLoopbackHTTP: settings.isDeveloperModeOn)
-        do throws(AssetsError) { try admission.answer(wanted, to: request) } catch {
+        var admission = admission(for: app, manifest: manifestRow)
+        app.ledger = admission.ledger
+        do throws(AssetsError) {
+            try admission.answer(wanted, to: request)
+            app.ledger = admission.ledger
+        } catch {
             journal(.downloadRefused, reason(of: error), app: appID, error.description)
             wanted = []
         }
-        app.ledger = isAnswered && !wanted.isEmpty ? admission.ledger : app.ledger
         apps[appID]?.ledger = app.ledger
         // A stable order, so that equal priorities start in the same order on every device.
         let records = wanted.sorted { $0.identifier < $1.identifier }.map {
@@ -323,8 +344,13 @@ extension AssetsService {
         let essentials = wanted.filter(\.isEssential)
         installations[id]?.progress.asked(essentialBytes: essentials.reduce(0) { $0 + $1.size })
         installations[id]?.essentialRemaining = essentials.count
-        var changes: [StoreChange] = [.saveApp(app), .removeDownload(id: manifestRow.id)] + records.map { .insertDownload($0) }
-        if var record = installations[id]?.record, !essentials.isEmpty, app.gate == .shut {
+        let forgetting: [StoreChange] = [
+            .removeDownload(id: manifestRow.id),
+            .openIntent(id: manifestRow.id, kind: "delete", payload: manifest.parentPath),
+        ]
+        var changes = [.saveApp(app)] + forgetting + records.map { .insertDownload($0) }
+        // Also without essentials: what is left to do after a restart is to open the gate, not to ask again.
+        if var record = installations[id]?.record, isAnswered, app.gate == .shut {
             record.phase = .essential
             installations[id]?.record = record
             changes.append(.saveInstallation(record))
@@ -332,13 +358,17 @@ extension AssetsService {
         for record in records {
             journal(.downloadQueued, .requested, app: appID, download: record.id, record.request.identifier)
         }
-        do throws(AssetsError) { try await commit(changes) } catch {
-            journal(.downloadRefused, .duplicate, app: appID, error.description)
-            _ = try? await commit([.removeDownload(id: manifestRow.id)])
-            isAnswered = false
+        let saved = changes
+        await retryingStore { () async throws(AssetsError) in
+            do throws(AssetsError) { try await self.commit(saved) } catch {
+                guard error.code == .downloadAlreadyScheduled else { throw error }
+                self.journal(.downloadRefused, .duplicate, app: appID, error.description)
+                try await self.commit(forgetting)
+                isAnswered = false
+            }
         }
-        let files = seams.files
-        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(manifest.parentPath) }
+        await removeFolders([manifest.parentPath])
+        closeSoon(intent: manifestRow.id)
         for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
         installationEvent(isAnswered ? .answered(essentials: essentials.count) : .extensionFailed, of: id)
         pumpSoon()
@@ -431,16 +461,6 @@ extension AssetsService {
         launch { service in await service.deliverPending(of: appID) }
     }
 
-    /// Repeats work that nothing can go on without until store and disk take it.
-    private func retryingStore(_ body: () async throws(AssetsError) -> Void) async {
-        while !isStopping {
-            do throws(AssetsError) { return try await body() } catch {
-                journal(.warning, .space, error.description)
-                await seams.loop.pause(for: .seconds(2))
-            }
-        }
-    }
-
     func translating<Value>(_ body: () async throws(SystemCallError) -> Value) async throws(AssetsError) -> Value {
         do throws(SystemCallError) { return try await body() } catch {
             throw AssetsError(.storageFailed, "the device folder: \(error)", remedy: "check space and permissions")
@@ -510,14 +530,14 @@ func prepareStaging(_ files: any FileTree, _ folder: String) throws(AssetsError)
 /// Renames a staged build to its place and makes the app's containers.
 private func placeBuild(_ files: any FileTree, staging: String, app: AppRecord) throws(SystemCallError) {
     let home = "Applications/\(app.id)"
-    try files.makeDirectory(home)
+    try files.makeDurableDirectory(home)
     try files.rename(staging, to: "\(home)/\(app.buildFolder)", exclusively: true)
     try files.syncDirectory(home)
-    try files.syncDirectory("Applications")
     for group in app.description.groups { try makeGroupContainer(files, group) }
     let container = "Containers/Extension/\(app.description.extensionIdentifier)"
     for folder in ["home", "tmp", "Manifests"] { try files.makeDirectory("\(container)/\(folder)") }
-    try files.syncDirectory("Containers/Extension")
+    try files.makeDurableDirectory(container)
+    try files.syncDirectory(container)
 }
 
 /// The signature line that tells backup tools to leave a folder out.
@@ -525,11 +545,10 @@ private let cacheDirectoryTag = "Signature: 8a477f597d28d172789f06886806bc55\n"
 
 private func makeGroupContainer(_ files: any FileTree, _ group: String) throws(SystemCallError) {
     let caches = "Containers/Group/\(group)/Library/Caches"
-    try files.makeDirectory("\(caches)/.BackgroundAssets")
+    try files.makeDurableDirectory("\(caches)/.BackgroundAssets")
     if try files.status("\(caches)/CACHEDIR.TAG") == nil {
         try files.replace("\(caches)/CACHEDIR.TAG", with: Array(cacheDirectoryTag.utf8), mode: 0o600)
     }
-    try files.syncDirectory("Containers/Group")
 }
 
 extension InstallLife.GateOpening {

@@ -76,14 +76,27 @@ extension AssetsService {
     func remove(_ record: DownloadRecord) async throws(AssetsError) {
         windows[record.transferClass]?.remove(id: record.id)
         running[record.id]?.isCancelled = true
-        try await commit([.removeDownload(id: record.id)])
+        let folder = mayBeMoving(record) ? finishTarget(of: record).parentPath : nil
+        var changes: [StoreChange] = [.removeDownload(id: record.id)]
+        if let folder { changes.append(.openIntent(id: record.id, kind: "delete", payload: folder)) }
+        try await commit(changes)
         await stopTransfer(record.id)
+        if let folder {
+            await removeFolders([folder])
+            closeSoon(intent: record.id)
+        }
         foregroundHolders[record.id] = nil
         let partial = record.partialPath
         let files = seams.files
         try? await seams.disk.run { () throws(SystemCallError) in try files.remove(partial) }
         noteEssentialEnded(record, received: 0)
         pumpSoon()
+    }
+
+    /// True when its file may be on the way to its place, or there already.
+    private func mayBeMoving(_ record: DownloadRecord) -> Bool {
+        if case .finishing = record.state { return true }
+        return running[record.id]?.isEnding ?? false
     }
 
     /// A connection of an app closed: what it held in the foreground goes on in the background.

@@ -11,8 +11,12 @@ struct RunningTransfer {
     var expected: Int64
     /// Bytes at the last progress message, so that the next can tell the difference.
     var told: Int64
+    /// The engine has not taken it yet.
+    var isStarting = true
+    /// The engine is done with it, but what came of it is not written yet.
+    var isEnding = false
     var isCancelled = false
-    /// Waits for the transfer engine to let go of the partial file.
+    /// Wait for engine and service to let go of the partial file.
     var stopWaiters: [CheckedContinuation<Void, Never>] = []
 }
 
@@ -28,6 +32,10 @@ extension AssetsService {
         await seams.transfers.start(spec) { event in
             self.perform { $0.transferEvent(event, of: id) }
         }
+        running[id]?.isStarting = false
+        guard running[id]?.isCancelled == true, running[id]?.isEnding == false else { return }
+        await seams.transfers.cancel(id)
+        release(id)
     }
 
     private func transferSpec(for record: DownloadRecord) -> TransferSpec {
@@ -103,12 +111,8 @@ extension AssetsService {
     private func ended(_ transfer: RunningTransfer, _ outcome: TransferOutcome) {
         let record = transfer.record
         slots.end(record.id)
-        for waiter in transfer.stopWaiters { waiter.resume() }
-        running[record.id]?.stopWaiters = []
-        guard !transfer.isCancelled, !isStopping else {
-            running[record.id] = nil
-            return pumpSoon()
-        }
+        guard !transfer.isCancelled, !isStopping else { return release(record.id) }
+        running[record.id]?.isEnding = true
         launch { service in
             switch outcome {
             case .received(let length, let inode, _):
@@ -118,18 +122,44 @@ extension AssetsService {
             case .refused(let failure, let reason):
                 await service.fail(record, failure, reason)
             }
-            service.running[record.id] = nil
-            service.pumpSoon()
+            service.release(record.id)
         }
     }
 
-    /// Returns when the engine does not touch the partial file any more.
-    func stopTransfer(_ id: String) async {
-        guard running[id] != nil else { return }
-        running[id]?.isCancelled = true
-        await seams.transfers.cancel(id)
+    /// Neither engine nor service works on the download any more.
+    private func release(_ id: String) {
         slots.end(id)
-        running[id] = nil
+        let waiters = running.removeValue(forKey: id)?.stopWaiters ?? []
+        for waiter in waiters { waiter.resume() }
+        pumpSoon()
+    }
+
+    /// Returns when nobody touches the partial file or the finished one any more.
+    func stopTransfer(_ id: String) async {
+        guard let transfer = running[id] else { return }
+        running[id]?.isCancelled = true
+        if transfer.isStarting || transfer.isEnding {
+            return await withCheckedContinuation { running[id]?.stopWaiters.append($0) }
+        }
+        await seams.transfers.cancel(id)
+        if running[id]?.isEnding == false { release(id) }
+    }
+
+    /// Whether what came of a download is still of use. After a restart nobody has been there to cancel it.
+    func isWanted(_ id: String, afterRestart: Bool = false) -> Bool {
+        afterRestart || running[id]?.isCancelled == false
+    }
+
+    /// Writes what came of a download until the store takes it; false when nobody wants it any more.
+    func save(_ changes: [StoreChange], of id: String, afterRestart: Bool = false) async -> Bool {
+        while !isStopping && isWanted(id, afterRestart: afterRestart) {
+            do throws(AssetsError) {
+                try await commit(changes)
+                return true
+            } catch { journal(.warning, .space, download: id, error.description) }
+            await seams.loop.pause(for: PolicyNumbers.storagePause)
+        }
+        return false
     }
 
     // MARK: Interruption and failure
@@ -147,13 +177,13 @@ extension AssetsService {
                 .downloadWaits, interruption.reason, app: record.app, download: record.id,
                 "\(interruption.failure.reason); tried again in \(max(.zero, at - calendarNow).shown)")
             let received = running[record.id]?.received ?? record.received
-            _ = try? await commit([
+            let changes: [StoreChange] = [
                 .setDownloadWait(
                     id: record.id, notBefore: at, reason: interruption.reason, detail: interruption.failure.reason,
                     retry: record.retry, attempts: record.attempts),
                 .setDownloadResume(id: record.id, record.resume, received: received),
-            ])
-            await planRetryTimer()
+            ]
+            if await save(changes, of: record.id) { await planRetryTimer() }
         }
     }
 
@@ -163,9 +193,7 @@ extension AssetsService {
         journal(
             .downloadFailed, reason, app: record.app, download: record.id,
             "\(record.request.identifier): \(failure.reason)")
-        do throws(AssetsError) {
-            try await commit([.setDownloadState(id: record.id, .failed(failure))])
-        } catch { return await postpone(record, after: error) }
+        guard await save([.setDownloadState(id: record.id, .failed(failure))], of: record.id) else { return }
         record.state = .failed(failure)
         let partial = record.partialPath
         let files = seams.files
@@ -173,19 +201,6 @@ extension AssetsService {
         foregroundHolders[record.id] = nil
         noteEssentialEnded(record, received: 0)
         ended(record)
-    }
-
-    /// The store did not take a change: the download keeps its bytes and is tried again.
-    func postpone(_ record: DownloadRecord, after error: AssetsError) async {
-        journal(.warning, .space, app: record.app, download: record.id, error.description)
-        let id = record.id
-        _ = seams.loop.schedule(after: .seconds(5)) {
-            self.assumeIsolated { service in
-                for transferClass in TransferClass.allCases { service.windows[transferClass]?.invalidate() }
-                service.running[id] = nil
-                service.pumpSoon()
-            }
-        }
     }
 
     /// A download reached its end, with a file or without: archives and manifests belong to an installation,

@@ -181,7 +181,8 @@ package final class ScriptedExtension: ExtensionRunner {
                 }
                 return .handled
             }
-            try files.makeDirectory(to.parentFolder)
+            // The folder is its own business; that the move lasts is the service's.
+            try files.makeDurableDirectory(to.parentFolder)
             try files.rename(from, to: to, exclusively: false)
             return .handled
         } catch { return .died(.crash, "\(error)") }

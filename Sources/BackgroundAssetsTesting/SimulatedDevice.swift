@@ -116,6 +116,9 @@ package final class SimulatedDevice {
         }
     }
 
+    /// True from the beginning of a process to its end.
+    package var isRunning: Bool { process != nil }
+
     /// True while a service runs that has started.
     package var isReady: Bool { process?.isReady.withLock { $0 } ?? false }
 
@@ -181,6 +184,13 @@ package final class SimulatedDevice {
         return try loop.complete(limit: limit) { try await body(service) }
     }
 
+    /// Begins a task beside the running service; it ends with it.
+    package func spawn(_ body: @escaping @Sendable (AssetsService, Store) async throws -> Void) {
+        guard isReady, let process, let parts = process.parts.withLock({ $0 }) else { return }
+        let (service, store) = (parts.service, parts.store)
+        _ = Task(executorPreference: process.loop) { try? await body(service, store) }
+    }
+
     /// Asks the store of the running service.
     package func query<Value: Sendable>(
         _ body: @escaping @Sendable (isolated Store) throws -> Value
@@ -218,6 +228,12 @@ package final class SimulatedDevice {
 package struct SimulatedFailure: Error, CustomStringConvertible {
     package var seed: UInt64
     package var reason: String
+
+    package init(seed: UInt64, reason: String) {
+        self.seed = seed
+        self.reason = reason
+    }
+
     package var description: String { "simulation with seed \(seed): \(reason)" }
 }
 
