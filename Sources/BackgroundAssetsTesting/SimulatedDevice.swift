@@ -95,6 +95,8 @@ package final class SimulatedDevice {
                 parts.withLock { $0 = (store, transfers, service) }
                 _ = await service.watchJournal { follow(store) }
                 try await service.start()
+                // Scripted bundles carry no signature.
+                try await service.setDeveloperMode(true)
                 isReady.withLock { $0 = true }
             } catch { failure.withLock { $0 = "\(error)" } }
         }
