@@ -51,9 +51,16 @@ package final class ExtensionProcess: @unchecked Sendable {
 
     /// The next frame, or nil when the extension is gone.
     package func nextFrame() async -> [UInt8]? {
-        if !frames.isEmpty { return frames.removeFirst() }
-        guard connection?.isOpen == true else { return nil }
-        return await withCheckedContinuation { frameWaiter = $0 }
+        await withCheckedContinuation { continuation in
+            // Asked in here, because this body may run as a job of its own, after others.
+            if !frames.isEmpty {
+                continuation.resume(returning: frames.removeFirst())
+            } else if connection?.isOpen == true {
+                frameWaiter = continuation
+            } else {
+                continuation.resume(returning: nil)
+            }
+        }
     }
 
     private func received(_ frame: [UInt8]?) {
@@ -78,8 +85,10 @@ package final class ExtensionProcess: @unchecked Sendable {
 
     /// Returns when the process was reaped.
     package func reaped() async {
-        guard exit == nil else { return }
-        await withCheckedContinuation { exitWaiters.append($0) }
+        await withCheckedContinuation { continuation in
+            // Asked in here, because this body may run as a job of its own, after others.
+            if exit == nil { exitWaiters.append(continuation) } else { continuation.resume() }
+        }
     }
 
     private func ended(_ exit: ChildExit) {

@@ -154,7 +154,10 @@ private final class Signal: @unchecked Sendable {
     }
 
     func wait() async {
-        if !isRaised { await withCheckedContinuation { waiter = $0 } }
+        await withCheckedContinuation { continuation in
+            // Asked in here, because this body may run as a job of its own, after others.
+            if isRaised { continuation.resume() } else { waiter = continuation }
+        }
         isRaised = false
     }
 }

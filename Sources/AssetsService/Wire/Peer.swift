@@ -67,8 +67,14 @@ final class Peer: @unchecked Sendable {
 
     /// Returns when the client has taken what was sent, or is gone.
     func drained() async {
-        guard let connection, connection.isOpen, connection.isCongested else { return }
-        await withCheckedContinuation { drainWaiters.append($0) }
+        await withCheckedContinuation { continuation in
+            // Asked in here, because this body may run as a job of its own, after others.
+            if let connection, connection.isOpen, connection.isCongested {
+                drainWaiters.append(continuation)
+            } else {
+                continuation.resume()
+            }
+        }
     }
 
     func didDrain() {

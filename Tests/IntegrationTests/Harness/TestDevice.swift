@@ -180,6 +180,16 @@ final class TestDevice: Sendable {
         try await journal.first(from: start, within: limit, "row \(event)") { $0.event == event && matches($0) }
     }
 
+    /// Waits until the extension has been told of so many downloads.
+    func told(_ count: Int, of app: String = FixtureBundle.identifier, from start: Int = 0) async throws {
+        var place = start
+        for _ in 0..<count {
+            let from = place
+            let row = try await row("extension-answered", from: from) { !$0.download.isEmpty && $0.app == app }
+            place = (journal.all.firstIndex { $0.number == row.number } ?? place) + 1
+        }
+    }
+
     func rows(_ event: String) -> [JournalEntry] { journal.all.filter { $0.event == event } }
 
     /// Every row there is, asked for now.
