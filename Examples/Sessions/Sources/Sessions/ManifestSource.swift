@@ -10,7 +10,7 @@ struct ManifestSource {
         do {
             if let saved = try library.savedManifest() { return saved }
         } catch {
-            Terminal.say("the saved list of sessions is not used: \(error)")
+            Terminal.say("the saved list of sessions is not used: \(error.sentence)")
         }
         // The extension has not run: it was disallowed, or the app is not installed but started by its developer.
         let manifest = try await fetch()

@@ -52,7 +52,7 @@ final class SessionManager: NSObject, BADownloadManagerDelegate, Sendable {
                 do {
                     try manager.startForegroundDownload(download)
                 } catch {
-                    set(.failed(SessionsApp.describe(error)), of: session.id)
+                    set(.failed(error.sentence), of: session.id)
                 }
             }
         }
@@ -119,12 +119,12 @@ final class SessionManager: NSObject, BADownloadManagerDelegate, Sendable {
             try library.keep(fileURL, as: session)
             set(.local, of: session.id)
         } catch {
-            set(.failed(SessionsApp.describe(error)), of: session.id)
+            set(.failed(error.sentence), of: session.id)
         }
     }
 
     func download(_ download: BADownload, failedWithError error: any Error) {
         guard let session = manifest[download.identifier] else { return }
-        set(.failed(SessionsApp.describe(error)), of: session.id)
+        set(.failed(error.sentence), of: session.id)
     }
 }

@@ -10,7 +10,7 @@ struct SessionsApp {
         switch AppOptions.read(Array(CommandLine.arguments.dropFirst())) {
         case .success(let read): options = read
         case .failure(let error):
-            Terminal.say("Sessions: \(error.description)")
+            Terminal.say("Sessions: \(error.sentence)")
             exit(64)
         }
         if options.showsHelp {
@@ -22,7 +22,7 @@ struct SessionsApp {
             fflush(nil)
             exit(status)
         } catch {
-            Terminal.say("Sessions: \(describe(error))")
+            Terminal.say("Sessions: \(error.sentence)")
             exit(1)
         }
     }
@@ -56,21 +56,13 @@ struct SessionsApp {
             for row in rows { print(row.line(width: nil, isColored: false)) }
         }
     }
-
-    /// The framework's errors say what happened and what helps; Foundation's own say it in one sentence.
-    static func describe(_ error: any Error) -> String {
-        guard type(of: error) is NSError.Type else { return "\(error)" }
-        let error = error as NSError
-        return [error.localizedFailureReason ?? error.localizedDescription, error.localizedRecoverySuggestion]
-            .compactMap(\.self).joined(separator: "; ")
-    }
 }
 
 /// What went wrong.
-struct AppError: Error, CustomStringConvertible {
-    let description: String
+struct AppError: LocalizedError {
+    let failureReason: String?
 
-    init(_ description: String) { self.description = description }
+    init(_ reason: String) { failureReason = reason }
 }
 
 /// The command line.

@@ -57,14 +57,14 @@ public struct Manifest: Codable, Hashable, Sendable {
 }
 
 /// Why a manifest cannot be used.
-public struct ManifestError: Error, Hashable, CustomStringConvertible {
+public struct ManifestError: LocalizedError, Hashable {
     /// The reason, to follow a colon.
     public let reason: String
 
     init(_ reason: String) { self.reason = reason }
 
     /// The reason as a sentence.
-    public var description: String { "the manifest cannot be used: \(reason)" }
+    public var failureReason: String? { "the manifest cannot be used: \(reason)" }
 }
 
 extension Session {

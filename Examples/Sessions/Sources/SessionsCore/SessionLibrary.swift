@@ -114,14 +114,14 @@ public struct LocalSession: Hashable, Sendable {
 }
 
 /// Why a file did not become a session.
-public enum LibraryError: Error, Hashable, CustomStringConvertible {
+public enum LibraryError: LocalizedError, Hashable {
     /// It has not the size of the session of that id.
     case wrongSize(String)
     /// There can be no session of that id.
     case unknown(String)
 
     /// The reason as a sentence.
-    public var description: String {
+    public var failureReason: String? {
         switch self {
         case .wrongSize(let id): "the file of \(id) has not the size that the manifest says"
         case .unknown(let id): "\(id.debugDescription) is no session"

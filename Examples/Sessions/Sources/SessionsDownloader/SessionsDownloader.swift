@@ -15,7 +15,7 @@ struct SessionsDownloader: BADownloaderExtension {
             try library.save(manifest)
             return downloads(of: library.missing(of: manifest), for: request)
         } catch {
-            return refuse("\(error)")
+            return refuse("\(error.sentence)")
         }
     }
 
@@ -47,7 +47,7 @@ struct SessionsDownloader: BADownloaderExtension {
             // Exclusive control may come only after this method has returned.
             file = try library.takeOver(fileURL, of: identifier)
         } catch {
-            print("\(identifier) was lost: \(error)")
+            print("\(identifier) was lost: \(error.sentence)")
             return
         }
         Task {
@@ -63,7 +63,7 @@ struct SessionsDownloader: BADownloaderExtension {
                     print("\(identifier) is on this machine")
                 }
             } catch {
-                print("\(identifier) was lost: \(error)")
+                print("\(identifier) was lost: \(error.sentence)")
             }
         }
     }
@@ -71,16 +71,16 @@ struct SessionsDownloader: BADownloaderExtension {
     func backgroundDownload(_ failedDownload: BADownload, failedWithError error: any Error) {
         // A failed fetch of the manifest is told, too. Its class is a private one; there is nothing to schedule again.
         guard type(of: failedDownload) == BAURLDownload.self else {
-            print("there is no manifest: \(error)")
+            print("there is no manifest: \(error.sentence)")
             return
         }
-        print("\(failedDownload.identifier) failed: \(error)")
+        print("\(failedDownload.identifier) failed: \(error.sentence)")
         guard failedDownload.isEssential else { return }
         // The installation did not wait any longer. Later will do, too.
         do {
             try BADownloadManager.shared.scheduleDownload(failedDownload.removingEssential())
         } catch {
-            print("\(failedDownload.identifier) cannot be scheduled again: \(error)")
+            print("\(failedDownload.identifier) cannot be scheduled again: \(error.sentence)")
         }
     }
 }
