@@ -141,7 +141,17 @@ extension AssetsService {
         if phase == .launchable { installations[id]?.progress.finished() }
         await retryingStore { () async throws(AssetsError) in try await self.commit([.saveInstallation(record)]) }
         tellFollowers(id)
-        guard phase.isFinal else { return }
+        if phase.isFinal { forgetLater(install: id) }
+    }
+
+    /// After a restart: whoever followed an installation that had ended is told how.
+    func rememberEnded(_ record: InstallationRecord) {
+        if record.phase == .launchable { installations[record.id]?.progress.finished() }
+        installationEvent(.resume(record.phase, isGateOpen: record.phase == .launchable), of: record.id)
+        forgetLater(install: record.id)
+    }
+
+    private func forgetLater(install id: String) {
         _ = seams.loop.schedule(after: PolicyNumbers.installationMemory) {
             self.assumeIsolated { service in service.launch { await $0.forget(install: id) } }
         }

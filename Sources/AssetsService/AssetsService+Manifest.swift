@@ -57,7 +57,8 @@ extension AssetsService {
     func contentRequestEnded(
         _ appID: String, _ request: ContentRequest, manifest: String, _ outcome: EntryPointOutcome
     ) async {
-        guard var app = apps[appID], let id = runningInstallation(of: appID),
+        // An extension that was interrupted by the service's own end has not answered: manifest and phase stay.
+        guard !isStopping, var app = apps[appID], let id = runningInstallation(of: appID),
             let manifestRow = try? await manifestRecord(of: appID)
         else { return }
         var wanted: [DownloadRequest] = []

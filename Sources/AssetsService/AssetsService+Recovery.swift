@@ -18,7 +18,7 @@ extension AssetsService {
                 _ = try await seams.store.apply([.setSetting(name: "device", value: deviceName)])
             }
             for app in try await seams.store.apps() { apps[app.id] = app }
-            for record in try await seams.store.installations() where !record.phase.isFinal {
+            for record in try await seams.store.installations() {
                 installations[record.id] = Installation(record: record)
             }
         } catch { throw AssetsError(error) }
@@ -142,6 +142,7 @@ extension AssetsService {
 
     private func resume(_ id: String) {
         guard let record = installations[id]?.record else { return }
+        guard !record.phase.isFinal else { return rememberEnded(record) }
         journal(.recovered, .restart, app: record.app, "installation goes on at \(record.phase)")
         if let app = apps[record.app] {
             installations[id]?.progress.unpacked(

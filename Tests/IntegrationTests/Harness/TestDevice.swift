@@ -190,6 +190,20 @@ final class TestDevice: Sendable {
         }
     }
 
+    /// Waits until a condition holds, which is asked again with every row of the journal.
+    func until(
+        _ what: String, within limit: Duration = .seconds(60), _ condition: () async throws -> Bool
+    ) async throws {
+        let deadline = MonotonicClock.now + limit
+        while true {
+            let count = journal.count
+            if try await condition() { return }
+            guard MonotonicClock.now < deadline else { throw HarnessError("not within \(limit): \(what)") }
+            // A change whose row came before it is seen by asking again after a while without rows.
+            _ = try? await journal.first(from: count, within: .milliseconds(300), "row") { _ in true }
+        }
+    }
+
     func rows(_ event: String) -> [JournalEntry] { journal.all.filter { $0.event == event } }
 
     /// Every row there is, asked for now.
