@@ -54,6 +54,11 @@ extension AssetsService {
     func adopt(
         _ description: AppDescription, _ record: InstallationRecord, staging: String, archive: DownloadRecord?
     ) async throws(AssetsError) {
+        guard settings.isDeveloperModeOn else {
+            throw AssetsError(
+                .developerModeOff, "\(description.name) is not signed, and only Developer Mode admits that",
+                remedy: "switch it on with: backgroundassets settings developer-mode on")
+        }
         let app = description.bundleIdentifier
         let isBusy = installations.values.contains {
             $0.record.id != record.id && $0.record.app == app && !$0.life.isEnded

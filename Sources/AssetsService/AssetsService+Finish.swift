@@ -11,10 +11,29 @@ extension AssetsService {
     func finish(_ record: DownloadRecord, length: Int64, inode: UInt64) async {
         let intent = FinishIntent(target: finishTarget(of: record), inode: inode, length: length)
         let id = record.id
+        let charge = noteSize(of: record, length)
         let isAnnounced = await insist(on: record) { () async throws(AssetsError) in
-            try await self.commit([.setDownloadState(id: id, .finishing(intent))])
+            try await self.commit([.setDownloadState(id: id, .finishing(intent))] + charge)
         }
         if isAnnounced { await complete(record, intent) }
+    }
+
+    /// A non-essential download of another size than announced is taken all the same, with a warning; what it has more
+    /// counts against the allowance.
+    private func noteSize(of record: DownloadRecord, _ length: Int64) -> [StoreChange] {
+        let request = record.request
+        guard request.kind == .url, !request.isEssential, length != request.size else { return [] }
+        if request.size > 0 {
+            journal(
+                .warning, .size, app: record.app, download: record.id,
+                "\(request.identifier): \(length) bytes instead of the \(request.size) announced")
+        }
+        guard var app = apps[record.app], app.launchedAt == nil, length > request.size else { return [] }
+        var admission = Admission(app: app, allowsLoopbackHTTP: settings.isDeveloperModeOn)
+        admission.chargeUnannounced(bytes: length - request.size)
+        app.ledger = admission.ledger
+        apps[record.app] = app
+        return [.saveApp(app)]
     }
 
     /// Moves the file of a finishing row to its place and closes the row.

@@ -44,7 +44,9 @@ extension AssetsService {
         case .unpacking: return "unpacking and checking the app"
         case .manifest: return "fetching the manifest"
         case .asking: return "the app's extension decides what to fetch"
-        case .essential: return "\(installation.essentialRemaining) essential assets to come"
+        case .essential:
+            let left = installation.essentialRemaining
+            return "\(left) essential \(left == 1 ? "asset" : "assets") to come"
         case .launchable:
             let app = apps[installation.record.app]?.description
             return "\(app?.name ?? installation.record.app) \(app?.version ?? "") is ready to launch"
