@@ -39,13 +39,16 @@ final class TestDevice: Sendable {
                 try Files.makeFolder(device.folder + "/" + name)
                 chmod(device.folder + "/" + name, 0o700)
             }
+            var cancellation: (any Error)?
             do {
                 if starting { try await device.start(developerMode: developerMode) }
                 try await body(device)
             } catch {
-                device.explain(error)
+                // A test that cancels itself has said why.
+                if Task.isCancelled { cancellation = error } else { device.explain(error) }
             }
             await device.end()
+            if let cancellation { throw cancellation }
         }
     }
 
