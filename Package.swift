@@ -63,7 +63,8 @@ let libraries: [Target] = [
         swiftSettings: strict),
     .target(
         name: "BackgroundAssetsTesting",
-        dependencies: ["AssetsModel", "AssetsOS", "AssetsStore", "CSQLite"], swiftSettings: strict),
+        dependencies: ["AssetsModel", "AssetsOS", "AssetsStore", "AssetsTransfer", "AssetsService", "CSQLite"],
+        swiftSettings: strict),
 
     // Surface.
     .target(name: "ExtensionFoundation", swiftSettings: strict),
@@ -131,7 +132,9 @@ let tests: [Target] = [
         name: "DevelopmentServerTests", dependencies: ["DevelopmentServer", "AssetsOS"], swiftSettings: strict),
     .testTarget(
         name: "AssetsServiceTests",
-        dependencies: ["AssetsService", "BackgroundAssetsTesting", "AssetsModel", "AssetsOS", "AssetsWire"],
+        dependencies: [
+            "AssetsService", "AssetsStore", "BackgroundAssetsTesting", "AssetsModel", "AssetsOS", "AssetsWire",
+        ],
         swiftSettings: strict),
     .testTarget(
         name: "BackgroundAssetsTestingTests",

@@ -97,7 +97,7 @@ private struct LaunchableRun {
     private func figure(
         _ name: String, _ value: Double, _ unit: String, peer: String? = nil, target: Target? = nil
     ) -> Figure {
-        Figure(bench: name, name: name, value: value, unit: unit, peer: peer, target: target)
+        Figure(bench: self.name, name: name, value: value, unit: unit, peer: peer, target: target)
     }
 
     /// Installs once; removes the app again, untimed.

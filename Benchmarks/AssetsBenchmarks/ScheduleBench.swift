@@ -96,7 +96,7 @@ private struct ScheduleRun {
     private func figure(
         _ name: String, _ value: Double, _ unit: String, peer: String? = nil, target: Target? = nil
     ) -> Figure {
-        Figure(bench: name, name: name, value: value, unit: unit, peer: peer, target: target)
+        Figure(bench: self.name, name: name, value: value, unit: unit, peer: peer, target: target)
     }
 
     /// A copy of the device's database as the service leaves it, with one queued download to take the values from.

@@ -99,10 +99,11 @@ package enum PolicyNumbers {
 
     // MARK: Service
 
+    /// Between two tries of what the store or the disk did not take and nothing can go on without.
+    package static let storagePause = Duration.seconds(2)
+
     /// A service that nobody needs exits after this long.
     package static let idleExit = Duration.seconds(60)
-    /// Pause before a step is repeated that the disk or the database did not take.
-    package static let storageRetryPause = Duration.seconds(2)
     /// An installation that ended stays known for those who still follow it.
     package static let installationMemory = Duration.seconds(600)
 }

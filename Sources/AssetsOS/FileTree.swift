@@ -68,3 +68,17 @@ package protocol FileTree: Sendable {
     /// Changes whenever bytes that were not synced may be gone: boot id and mount id.
     func storageEpoch() throws(SystemCallError) -> String
 }
+
+extension FileTree {
+    /// Makes a directory and its missing parents, and puts all their names on stable storage.
+    ///
+    /// Also those of directories that were there: who made them may have been killed before it synced.
+    package func makeDurableDirectory(_ path: String) throws(SystemCallError) {
+        try makeDirectory(path)
+        var parent = "."
+        for name in path.split(separator: "/") {
+            try syncDirectory(parent)
+            parent = parent == "." ? String(name) : "\(parent)/\(name)"
+        }
+    }
+}

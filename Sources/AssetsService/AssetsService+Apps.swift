@@ -96,7 +96,11 @@ extension AssetsService {
         let files = seams.files
         for folder in folders {
             do throws(SystemCallError) {
-                try await seams.unpacking.run { () throws(SystemCallError) in try files.remove(folder) }
+                try await seams.unpacking.run { () throws(SystemCallError) in
+                    try files.remove(folder)
+                    let parent = folder.parentPath
+                    if try files.status(parent) != nil { try files.syncDirectory(parent) }
+                }
             } catch { journal(.warning, .volume, "\(folder) could not be removed: \(error)") }
         }
     }

@@ -91,6 +91,7 @@ extension AssetsService {
         if let archive { changes.append(.removeDownload(id: archive.id)) }
         do throws(AssetsError) { try await commit(changes) } catch {
             apps[app] = nil
+            await removeFolders(["Applications/\(app)"])
             throw error
         }
         if case .finished(let intent) = archive?.state {
@@ -113,14 +114,14 @@ func prepareStaging(_ files: any FileTree, _ folder: String) throws(AssetsError)
 /// Renames a staged build to its place and makes the app's containers.
 private func placeBuild(_ files: any FileTree, staging: String, app: AppRecord) throws(SystemCallError) {
     let home = "Applications/\(app.id)"
-    try files.makeDirectory(home)
+    try files.makeDurableDirectory(home)
     try files.rename(staging, to: "\(home)/\(app.buildFolder)", exclusively: true)
     try files.syncDirectory(home)
-    try files.syncDirectory("Applications")
     for group in app.description.groups { try makeGroupContainer(files, group) }
     let container = "Containers/Extension/\(app.description.extensionIdentifier)"
     for folder in ["home", "tmp", "Manifests"] { try files.makeDirectory("\(container)/\(folder)") }
-    try files.syncDirectory("Containers/Extension")
+    try files.makeDurableDirectory(container)
+    try files.syncDirectory(container)
 }
 
 /// The signature line that tells backup tools to leave a folder out.
@@ -128,9 +129,8 @@ private let cacheDirectoryTag = "Signature: 8a477f597d28d172789f06886806bc55\n"
 
 private func makeGroupContainer(_ files: any FileTree, _ group: String) throws(SystemCallError) {
     let caches = "Containers/Group/\(group)/Library/Caches"
-    try files.makeDirectory("\(caches)/.BackgroundAssets")
+    try files.makeDurableDirectory("\(caches)/.BackgroundAssets")
     if try files.status("\(caches)/CACHEDIR.TAG") == nil {
         try files.replace("\(caches)/CACHEDIR.TAG", with: Array(cacheDirectoryTag.utf8), mode: 0o600)
     }
-    try files.syncDirectory("Containers/Group")
 }

@@ -30,9 +30,16 @@ extension AssetsService {
     /// Opens rounds for the messages that wait in the store.
     func deliverPending(of app: String) async {
         hasMoreMessages.remove(app)
-        guard apps[app]?.gate == .open,
-            let waiting = try? await seams.store.messages(app: app, limit: PolicyNumbers.openRoundsMax * 2)
-        else { return }
+        var waiting: [DownloadRecord] = []
+        var before: Int
+        repeat {
+            before = closedMessages
+            guard apps[app]?.gate == .open,
+                let found = try? await seams.store.messages(app: app, limit: PolicyNumbers.openRoundsMax * 2)
+            else { return }
+            waiting = found
+            // Of what was read before a message was closed, one may be done by now.
+        } while before != closedMessages
         for record in waiting where record.request.kind == .url || record.isFailedManifest { deliver(record) }
     }
 
@@ -79,12 +86,19 @@ extension AssetsService {
         }
     }
 
-    /// The message is done: what was not moved is deleted, then the row goes.
+    /// The message is done: its row goes, and then what was not moved. From the row's end on nobody gets the message
+    /// again, so nobody is told of a file that is gone.
     private func close(_ record: DownloadRecord, _ outcome: DeliveryRound.Outcome) async {
+        var changes: [StoreChange] = [.removeDownload(id: record.id)]
+        var folder: String?
         switch outcome {
         case .handled:
-            await deleteUnmoved(record)
+            folder = record.vendedFolder
             journal(.messageClosed, .none, app: record.app, download: record.id, "handled")
+            if let folder {
+                await keepMove(of: record)
+                changes.append(.openIntent(id: record.id, kind: "delete", payload: folder))
+            }
         case .notImplemented:
             journal(
                 .messageClosed, .notImplemented, app: record.app, download: record.id,
@@ -94,25 +108,45 @@ extension AssetsService {
                 .messageClosed, .crash, app: record.app, download: record.id,
                 "the extension died in the callback \(PolicyNumbers.deliveriesMax) times; the file stays where it is")
         }
-        _ = try? await commit([.removeDownload(id: record.id)])
+        let saved = changes
+        await retryingStore { () async throws(AssetsError) in try await self.commit(saved) }
+        closedMessages += 1
         rounds[record.id] = nil
+        if let folder { await delete(folder, of: record) }
         if hasMoreMessages.contains(record.app) { await deliverPending(of: record.app) }
         activityChanged?()
     }
 
-    private func deleteUnmoved(_ record: DownloadRecord) async {
-        guard case .finished(let intent) = record.state, record.request.kind == .url else { return }
+    /// A file that its receiver moved is not to come back into a folder that is going to be deleted.
+    private func keepMove(of record: DownloadRecord) async {
+        guard case .finished(let intent) = record.state else { return }
         let files = seams.files
-        let folder = intent.target.parentPath
-        let wasLeft = try? await seams.disk.run { () throws(SystemCallError) in
-            let isLeft = try files.status(intent.target)?.inode == intent.inode
-            try files.remove(folder)
-            return isLeft
+        try? await seams.disk.run { () throws(SystemCallError) in
+            let folder = intent.target.parentPath
+            if try files.status(intent.target)?.inode != intent.inode, try files.status(folder) != nil {
+                try files.syncDirectory(folder)
+            }
         }
-        if wasLeft == true {
+    }
+
+    private func delete(_ folder: String, of record: DownloadRecord) async {
+        guard case .finished(let intent) = record.state else { return }
+        let files = seams.files
+        do throws(SystemCallError) {
+            let wasLeft = try await seams.disk.run { () throws(SystemCallError) in
+                let isLeft = try files.status(intent.target)?.inode == intent.inode
+                try files.remove(folder)
+                if try files.status(folder.parentPath) != nil { try files.syncDirectory(folder.parentPath) }
+                return isLeft
+            }
+            closeSoon(intent: record.id)
+            guard wasLeft else { return }
             journal(
                 .fileDeleted, .unmoved, app: record.app, download: record.id,
                 "\(record.request.identifier) was not moved before its callback ended")
+        } catch {
+            // The intent stays open: the next start of the service deletes it.
+            journal(.warning, .volume, app: record.app, download: record.id, "\(folder): \(error)")
         }
     }
 
@@ -120,6 +154,11 @@ extension AssetsService {
 }
 
 extension DownloadRecord {
+    /// The folder that its file was handed over in.
+    fileprivate var vendedFolder: String? {
+        if case .finished(let intent) = state, request.kind == .url { intent.target.parentPath } else { nil }
+    }
+
     /// A manifest that could not be fetched is told like any failed download.
     var isFailedManifest: Bool {
         if case .failed = state { request.kind == .manifest } else { false }

@@ -113,8 +113,9 @@ extension AssetsService {
     // MARK: Content requests
 
     private func ask(_ appID: String, _ request: ContentRequest, manifest: String) async {
+        let row = try? await manifestRecord(of: appID)
         guard let app = apps[appID] else { return }
-        let admission = Admission(app: app, allowsLoopbackHTTP: settings.isDeveloperModeOn)
+        let admission = admission(for: app, manifest: row)
         let entry = EntryPoint.contentRequest(
             request, manifest: absolute(manifest), remaining: admission.remaining,
             essentialRemaining: admission.essentialRemaining)

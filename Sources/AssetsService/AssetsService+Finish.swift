@@ -10,12 +10,9 @@ extension AssetsService {
     /// All bytes are in the partial file, checked and synced.
     func finish(_ record: DownloadRecord, length: Int64, inode: UInt64) async {
         let intent = FinishIntent(target: finishTarget(of: record), inode: inode, length: length)
-        let id = record.id
-        let charge = noteSize(of: record, length)
-        let isAnnounced = await insist(on: record) { () async throws(AssetsError) in
-            try await self.commit([.setDownloadState(id: id, .finishing(intent))] + charge)
-        }
-        if isAnnounced { await complete(record, intent) }
+        let changes = [.setDownloadState(id: record.id, .finishing(intent))] + noteSize(of: record, length)
+        guard await save(changes, of: record.id) else { return }
+        await complete(record, intent)
     }
 
     /// A non-essential download of another size than announced is taken all the same, with a warning; what it has more
@@ -37,34 +34,47 @@ extension AssetsService {
     }
 
     /// Moves the file of a finishing row to its place and closes the row.
-    func complete(_ record: DownloadRecord, _ intent: FinishIntent) async {
+    func complete(_ record: DownloadRecord, _ intent: FinishIntent, afterRestart: Bool = false) async {
         var record = record
-        let partial = record.partialPath
-        let files = seams.files
-        let uniqueIdentifier = record.id
-        let isMoved = await insist(on: record) { () async throws(AssetsError) in
-            try await self.translating { () async throws(SystemCallError) in
-                try await self.seams.disk.run { () throws(SystemCallError) in
-                    try moveIntoPlace(files, partial: partial, intent: intent, mark: uniqueIdentifier)
-                }
-            }
-        }
-        guard isMoved else { return }
+        guard await move(record, intent, afterRestart) else { return await discard(intent) }
         journal(
             .downloadFinished, .none, app: record.app, download: record.id,
             "\(record.request.identifier), \(intent.length) bytes")
-        let isClosed = await insist(on: record) { () async throws(AssetsError) in
-            try await self.commit([.setDownloadState(id: uniqueIdentifier, .finished(intent))])
-        }
-        guard isClosed else { return }
+        let changes: [StoreChange] = [.setDownloadState(id: record.id, .finished(intent))]
+        guard await save(changes, of: record.id, afterRestart: afterRestart) else { return await discard(intent) }
         record.state = .finished(intent)
         foregroundHolders[record.id] = nil
         noteEssentialEnded(record, received: intent.length)
         ended(record)
     }
 
+    /// Tries until the disk takes it; false when nobody wants the file any more.
+    private func move(_ record: DownloadRecord, _ intent: FinishIntent, _ afterRestart: Bool) async -> Bool {
+        let partial = record.partialPath
+        let files = seams.files
+        let uniqueIdentifier = record.id
+        while !isStopping {
+            do throws(SystemCallError) {
+                try await seams.disk.run { () throws(SystemCallError) in
+                    try moveIntoPlace(files, partial: partial, intent: intent, mark: uniqueIdentifier)
+                }
+                return isWanted(record.id, afterRestart: afterRestart)
+            } catch {
+                journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(error)")
+            }
+            await seams.loop.pause(for: PolicyNumbers.storagePause)
+            guard isWanted(record.id, afterRestart: afterRestart) else { return false }
+        }
+        return false
+    }
+
+    private func discard(_ intent: FinishIntent) async {
+        let files = seams.files
+        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(intent.target.parentPath) }
+    }
+
     /// Where a finished file goes, below the device directory.
-    private func finishTarget(of record: DownloadRecord) -> String {
+    func finishTarget(of record: DownloadRecord) -> String {
         switch record.request.kind {
         case .url:
             "Containers/Group/\(record.request.group)/Library/Caches/.BackgroundAssets/\(record.id)/"
@@ -81,11 +91,11 @@ extension AssetsService {
 func moveIntoPlace(
     _ files: any FileTree, partial: String, intent: FinishIntent, mark: String
 ) throws(SystemCallError) {
-    if let present = try files.status(intent.target), present.inode == intent.inode {
-        return try files.syncDirectory(intent.target.parentPath)
-    }
     let folder = intent.target.parentPath
-    let isNewFolder = try files.status(folder) == nil
+    if let present = try files.status(intent.target), present.inode == intent.inode {
+        // Who moved it may have been killed before it synced.
+        return try syncMove(files, to: folder, from: partial.parentPath)
+    }
     try files.makeDirectory(folder)
     do throws(SystemCallError) {
         try files.setAttribute(partial, name: purgeableAttribute, value: mark)
@@ -93,9 +103,14 @@ func moveIntoPlace(
         // Without extended attributes a file cannot be marked; it is kept all the same.
     }
     try files.rename(partial, to: intent.target, exclusively: false)
+    try syncMove(files, to: folder, from: partial.parentPath)
+}
+
+/// Syncs every directory whose names a move changed, the new folder's own name included.
+private func syncMove(_ files: any FileTree, to folder: String, from source: String) throws(SystemCallError) {
     try files.syncDirectory(folder)
-    if isNewFolder { try files.syncDirectory(folder.parentPath) }
-    try files.syncDirectory(partial.parentPath)
+    try files.syncDirectory(folder.parentPath)
+    if source != folder { try files.syncDirectory(source) }
 }
 
 extension DownloadRequest {

@@ -123,7 +123,7 @@ extension AssetsService {
                 self.assumeIsolated { $0.installationEvent(.gateTimerFired, of: id) }
             }
         case .openGate(let opening): await openGate(of: app, opening)
-        case .removeEverything: await removeEverything(installation.record)
+        case .removeEverything: await abandon(installation)
         case .fail(let error):
             installations[id]?.record.error = error
             journal(.installFailed, reason(of: error), app: app, error.description)
@@ -139,27 +139,36 @@ extension AssetsService {
         record.phase = phase
         installations[id]?.record = record
         if phase == .launchable { installations[id]?.progress.finished() }
-        await retryingStore { () async throws(AssetsError) in try await self.commit([.saveInstallation(record)]) }
+        var changes: [StoreChange] = [.saveInstallation(record)]
+        if phase == .failed || phase == .cancelled { changes.append(.closeIntent(id: id)) }
+        await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
         tellFollowers(id)
-        guard phase.isFinal else { return }
+        if phase.isFinal { forgetLater(id) }
+    }
+
+    /// An installation that ended stays known for a while to those who ask how it ended.
+    func forgetLater(_ id: String) {
         _ = seams.loop.schedule(after: PolicyNumbers.installationMemory) {
             self.assumeIsolated { service in service.launch { await $0.forget(install: id) } }
         }
     }
 
+    /// Removes what an installation left that failed or was cancelled. The intent says which, should nobody come to
+    /// write it down.
+    private func abandon(_ installation: Installation) async {
+        var record = installation.record
+        for case .fail(let error) in installation.actions { record.error = error }
+        let outcome: InstallPhase = record.error == nil ? .cancelled : .failed
+        let changes: [StoreChange] = [
+            .saveInstallation(record), .openIntent(id: record.id, kind: "abandon", payload: outcome.rawValue),
+        ]
+        await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
+        await removeEverything(record)
+    }
+
     func forget(install id: String) async {
         installations[id] = nil
         _ = try? await commit([.removeInstallation(id)])
-    }
-
-    /// Repeats work that nothing can go on without until store and disk take it.
-    func retryingStore(_ body: () async throws(AssetsError) -> Void) async {
-        while !isStopping {
-            do throws(AssetsError) { return try await body() } catch {
-                journal(.warning, .space, error.description)
-                await seams.loop.pause(for: PolicyNumbers.storageRetryPause)
-            }
-        }
     }
 
     func translating<Value>(_ body: () async throws(SystemCallError) -> Value) async throws(AssetsError) -> Value {

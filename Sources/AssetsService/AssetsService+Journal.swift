@@ -14,6 +14,16 @@ extension AssetsService {
         pendingJournal.append(
             JournalEntry(
                 time: calendarNow, event: event, reason: reason, app: app, download: download, detail: detail))
+        planFlush()
+    }
+
+    /// Closes an intent whose effect is on stable storage with the next commit, soon at the latest.
+    func closeSoon(intent id: String) {
+        pendingClosures.append(.closeIntent(id: id))
+        planFlush()
+    }
+
+    private func planFlush() {
         guard !isFlushPlanned else { return }
         isFlushPlanned = true
         _ = seams.loop.schedule(after: Self.journalDelay) { self.assumeIsolated { $0.flushJournal() } }
@@ -21,23 +31,37 @@ extension AssetsService {
 
     private func flushJournal() {
         isFlushPlanned = false
-        guard !pendingJournal.isEmpty else { return }
+        guard !pendingJournal.isEmpty || !pendingClosures.isEmpty else { return }
         launch { service in _ = try? await service.commit([]) }
     }
 
-    /// Writes changes and pending journal rows in one transaction. Returns the sequences of inserted downloads.
+    /// Writes changes, pending journal rows and closed intents in one transaction. Returns the sequences of inserted
+    /// downloads.
     @discardableResult
     func commit(_ changes: [StoreChange]) async throws(AssetsError) -> [Int64] {
         let entries = pendingJournal
-        guard !changes.isEmpty || !entries.isEmpty else { return [] }
+        let closures = pendingClosures
+        guard !changes.isEmpty || !entries.isEmpty || !closures.isEmpty else { return [] }
         pendingJournal = []
+        pendingClosures = []
         do throws(StoreError) {
-            let result = try await seams.store.apply(changes, journal: entries)
+            let result = try await seams.store.apply(changes + closures, journal: entries)
             if !entries.isEmpty { tellJournalWatchers() }
             return result.sequences
         } catch {
             pendingJournal = entries + pendingJournal
+            pendingClosures = closures + pendingClosures
             throw AssetsError(error)
+        }
+    }
+
+    /// Repeats work that nothing can go on without until store and disk take it.
+    func retryingStore(_ body: () async throws(AssetsError) -> Void) async {
+        while !isStopping {
+            do throws(AssetsError) { return try await body() } catch {
+                journal(.warning, .space, error.description)
+                await seams.loop.pause(for: PolicyNumbers.storagePause)
+            }
         }
     }
 

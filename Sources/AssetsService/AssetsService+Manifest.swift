@@ -38,28 +38,26 @@ extension AssetsService {
         case (_, .failed): installationEvent(.manifestFailed, of: id)
         default:
             if case .finished(let intent) = record.state {
-                let ledger = charged(record.app, manifest: intent.length)
-                apps[record.app]?.ledger = ledger
                 journal(.manifestFetched, .none, app: record.app, download: record.id, "\(intent.length) bytes")
             }
             installationEvent(.manifestFetched, of: id)
         }
     }
 
-    func charged(_ app: String, manifest bytes: Int64) -> AllowanceLedger {
-        guard let app = apps[app] else { return AllowanceLedger() }
+    /// What an app may have once its manifest was charged. The charge is saved with the answer.
+    func admission(for app: AppRecord, manifest row: DownloadRecord?) -> Admission {
         var admission = Admission(app: app, allowsLoopbackHTTP: settings.isDeveloperModeOn)
-        admission.chargeManifest(bytes: bytes)
-        return admission.ledger
+        if case .finished(let intent) = row?.state { admission.chargeManifest(bytes: intent.length) }
+        return admission
     }
 
     /// The extension answered a content request, or did not: queue what it wants and forget the manifest.
     func contentRequestEnded(
         _ appID: String, _ request: ContentRequest, manifest: String, _ outcome: EntryPointOutcome
     ) async {
-        guard var app = apps[appID], let id = runningInstallation(of: appID),
-            let manifestRow = try? await manifestRecord(of: appID)
-        else { return }
+        let row = try? await manifestRecord(of: appID)
+        guard var app = apps[appID], let id = runningInstallation(of: appID) else { return }
+        guard let manifestRow = row else { return installationEvent(.extensionFailed, of: id) }
         var wanted: [DownloadRequest] = []
         var isAnswered = true
         switch outcome {
@@ -67,12 +65,15 @@ extension AssetsService {
         case .handled, .notImplemented: break
         case .died: isAnswered = false
         }
-        var admission = Admission(app: app, allowsLoopbackHTTP: settings.isDeveloperModeOn)
-        do throws(AssetsError) { try admission.answer(wanted, to: request) } catch {
+        var admission = admission(for: app, manifest: manifestRow)
+        app.ledger = admission.ledger
+        do throws(AssetsError) {
+            try admission.answer(wanted, to: request)
+            app.ledger = admission.ledger
+        } catch {
             journal(.downloadRefused, reason(of: error), app: appID, error.description)
             wanted = []
         }
-        app.ledger = isAnswered && !wanted.isEmpty ? admission.ledger : app.ledger
         apps[appID]?.ledger = app.ledger
         // A stable order, so that equal priorities start in the same order on every device.
         let records = wanted.sorted { $0.identifier < $1.identifier }.map {
@@ -81,9 +82,13 @@ extension AssetsService {
         let essentials = wanted.filter(\.isEssential)
         installations[id]?.progress.asked(essentialBytes: essentials.reduce(0) { $0 + $1.size })
         installations[id]?.essentialRemaining = essentials.count
-        var changes: [StoreChange] =
-            [.saveApp(app), .removeDownload(id: manifestRow.id)] + records.map { .insertDownload($0) }
-        if var record = installations[id]?.record, !essentials.isEmpty, app.gate == .shut {
+        let forgetting: [StoreChange] = [
+            .removeDownload(id: manifestRow.id),
+            .openIntent(id: manifestRow.id, kind: "delete", payload: manifest.parentPath),
+        ]
+        var changes = [.saveApp(app)] + forgetting + records.map { .insertDownload($0) }
+        // Also without essentials: what is left to do after a restart is to open the gate, not to ask again.
+        if var record = installations[id]?.record, isAnswered, app.gate == .shut {
             record.phase = .essential
             installations[id]?.record = record
             changes.append(.saveInstallation(record))
@@ -91,13 +96,17 @@ extension AssetsService {
         for record in records {
             journal(.downloadQueued, .requested, app: appID, download: record.id, record.request.identifier)
         }
-        do throws(AssetsError) { try await commit(changes) } catch {
-            journal(.downloadRefused, .duplicate, app: appID, error.description)
-            _ = try? await commit([.removeDownload(id: manifestRow.id)])
-            isAnswered = false
+        let saved = changes
+        await retryingStore { () async throws(AssetsError) in
+            do throws(AssetsError) { try await self.commit(saved) } catch {
+                guard error.code == .downloadAlreadyScheduled else { throw error }
+                self.journal(.downloadRefused, .duplicate, app: appID, error.description)
+                try await self.commit(forgetting)
+                isAnswered = false
+            }
         }
-        let files = seams.files
-        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(manifest.parentPath) }
+        await removeFolders([manifest.parentPath])
+        closeSoon(intent: manifestRow.id)
         for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
         installationEvent(isAnswered ? .answered(essentials: essentials.count) : .extensionFailed, of: id)
         pumpSoon()

@@ -66,10 +66,8 @@ extension AssetsService {
 
     /// Ends a queued or running download; its bytes are gone.
     package func cancel(id: String, app: String) async throws(AssetsError) {
-        if running[id]?.record.app == app { await stopTransfer(id) }
-        // Its end may have been written down meanwhile: then there is nothing left to cancel.
         guard let record = try await downloadRecord(id: id), record.app == app, record.isLive else {
-            throw AssetsError(.downloadNotScheduled, "no such download is queued or running")
+            throw AssetsError(.downloadNotScheduled, "no such download is queued or running", remedy: "")
         }
         journal(.downloadCancelled, .requested, app: app, download: id, record.request.identifier)
         try await remove(record)
@@ -78,10 +76,20 @@ extension AssetsService {
     /// Takes a download out of queue, store and disk.
     func remove(_ record: DownloadRecord) async throws(AssetsError) {
         windows[record.transferClass]?.remove(id: record.id)
-        try await commit([.removeDownload(id: record.id)])
+        running[record.id]?.isCancelled = true
+        let folder = mayBeMoving(record) ? finishTarget(of: record).parentPath : nil
+        var changes: [StoreChange] = [.removeDownload(id: record.id)]
+        if let folder { changes.append(.openIntent(id: record.id, kind: "delete", payload: folder)) }
+        try await commit(changes)
         await stopTransfer(record.id)
+        if let folder {
+            await removeFolders([folder])
+            closeSoon(intent: record.id)
+        }
         foregroundHolders[record.id] = nil
-        await removeFiles(of: record)
+        let partial = record.partialPath
+        let files = seams.files
+        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(partial) }
         noteEssentialEnded(record, received: 0)
         pumpSoon()
     }
@@ -99,6 +107,12 @@ extension AssetsService {
         for path in paths {
             try? await seams.disk.run { () throws(SystemCallError) in try files.remove(path) }
         }
+    }
+
+    /// True when its file may be on the way to its place, or there already.
+    private func mayBeMoving(_ record: DownloadRecord) -> Bool {
+        if case .finishing = record.state { return true }
+        return running[record.id]?.isEnding ?? false
     }
 
     /// A connection of an app closed: what it held in the foreground goes on in the background.

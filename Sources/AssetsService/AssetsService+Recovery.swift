@@ -18,8 +18,12 @@ extension AssetsService {
                 _ = try await seams.store.apply([.setSetting(name: "device", value: deviceName)])
             }
             for app in try await seams.store.apps() { apps[app.id] = app }
-            for record in try await seams.store.installations() where !record.phase.isFinal {
-                installations[record.id] = Installation(record: record)
+            for record in try await seams.store.installations() {
+                var installation = Installation(record: record)
+                if record.phase.isFinal {
+                    _ = installation.life.handle(.resume(record.phase, isGateOpen: true), at: .zero)
+                }
+                installations[record.id] = installation
             }
         } catch { throw AssetsError(error) }
         journal(.serviceStarted, .none)
@@ -53,7 +57,7 @@ extension AssetsService {
         try await translating { () async throws(SystemCallError) in
             try await self.seams.disk.run { () throws(SystemCallError) in
                 for folder in ["Applications", "Containers/Group", "Containers/Extension", "Transfers"] {
-                    try files.makeDirectory(folder)
+                    try files.makeDurableDirectory(folder)
                 }
                 try files.remove("Applications/.staging")
             }
@@ -63,11 +67,30 @@ extension AssetsService {
     private func closeIntents() async throws(AssetsError) {
         let intents: [IntentRecord]
         do throws(StoreError) { intents = try await seams.store.intents() } catch { throw AssetsError(error) }
-        for intent in intents where intent.kind == "remove" {
-            await removeFolders(intent.payload.split(separator: "\n").map(String.init))
-            journal(.recovered, .restart, app: intent.id, "removal completed")
-            try await commit([.closeIntent(id: intent.id)])
+        for intent in intents {
+            switch intent.kind {
+            case "remove", "delete":
+                await removeFolders(intent.payload.split(separator: "\n").map(String.init))
+                journal(.recovered, .restart, "\(intent.id): removal completed")
+                try await commit([.closeIntent(id: intent.id)])
+            case "abandon": try await completeAbandon(intent)
+            default: journal(.warning, .restart, "\(intent.id): nothing is known of the intent \(intent.kind)")
+            }
         }
+    }
+
+    /// Goes on removing what a failed or cancelled installation left.
+    private func completeAbandon(_ intent: IntentRecord) async throws(AssetsError) {
+        var changes: [StoreChange] = [.closeIntent(id: intent.id)]
+        if var record = installations[intent.id]?.record {
+            await removeEverything(record)
+            record.phase = InstallPhase(rawValue: intent.payload) ?? .cancelled
+            journal(.recovered, .restart, app: record.app, "installation \(record.phase); nothing of it is left")
+            installations[intent.id]?.record = record
+            _ = installations[intent.id]?.life.handle(.resume(record.phase, isGateOpen: false), at: .zero)
+            changes.append(.saveInstallation(record))
+        }
+        try await commit(changes)
     }
 
     /// `current` exists exactly where the gate is open.
@@ -106,7 +129,7 @@ extension AssetsService {
         }
         if isThere == true {
             journal(.recovered, .restart, app: record.app, download: record.id, "finish completed")
-            return await complete(record, intent)
+            return await complete(record, intent, afterRestart: true)
         }
         journal(
             .warning, .restart, app: record.app, download: record.id,
@@ -142,6 +165,7 @@ extension AssetsService {
 
     private func resume(_ id: String) {
         guard let record = installations[id]?.record else { return }
+        if record.phase.isFinal { return forgetLater(id) }
         journal(.recovered, .restart, app: record.app, "installation goes on at \(record.phase)")
         if let app = apps[record.app] {
             installations[id]?.progress.unpacked(

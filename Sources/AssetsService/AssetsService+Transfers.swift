@@ -11,11 +11,13 @@ struct RunningTransfer {
     var expected: Int64
     /// Bytes at the last progress message, so that the next can tell the difference.
     var told: Int64
-    var isCancelled = false
-    /// The engine is done with it; its end is being written down.
+    /// The engine has not taken it yet.
+    var isStarting = true
+    /// The engine is done with it, but what came of it is not written yet.
     var isEnding = false
-    /// Told when that is over.
-    var endWaiters: [CheckedContinuation<Void, Never>] = []
+    var isCancelled = false
+    /// Wait for engine and service to let go of the partial file.
+    var stopWaiters: [CheckedContinuation<Void, Never>] = []
 }
 
 extension AssetsService {
@@ -30,6 +32,10 @@ extension AssetsService {
         await seams.transfers.start(spec) { event in
             self.perform { $0.transferEvent(event, of: id) }
         }
+        running[id]?.isStarting = false
+        guard running[id]?.isCancelled == true, running[id]?.isEnding == false else { return }
+        await seams.transfers.cancel(id)
+        release(id)
     }
 
     private func transferSpec(for record: DownloadRecord) -> TransferSpec {
@@ -105,10 +111,7 @@ extension AssetsService {
     private func ended(_ transfer: RunningTransfer, _ outcome: TransferOutcome) {
         let record = transfer.record
         slots.end(record.id)
-        guard !transfer.isCancelled, !isStopping else {
-            running[record.id] = nil
-            return pumpSoon()
-        }
+        guard !transfer.isCancelled, !isStopping else { return release(record.id) }
         running[record.id]?.isEnding = true
         launch { service in
             switch outcome {
@@ -119,27 +122,47 @@ extension AssetsService {
             case .refused(let failure, let reason):
                 await service.fail(record, failure, reason)
             }
-            let waiters = service.running[record.id]?.endWaiters ?? []
-            service.running[record.id] = nil
-            for waiter in waiters { waiter.resume() }
-            service.pumpSoon()
+            service.release(record.id)
         }
     }
 
-    /// Returns when nobody touches the download's files any more: the transfer is gone, or its end is written down.
+    /// Neither engine nor service works on the download any more.
+    private func release(_ id: String) {
+        slots.end(id)
+        let waiters = running.removeValue(forKey: id)?.stopWaiters ?? []
+        for waiter in waiters { waiter.resume() }
+        pumpSoon()
+    }
+
+    /// Returns when nobody touches the partial file or the finished one any more.
     func stopTransfer(_ id: String) async {
         guard let transfer = running[id] else { return }
         running[id]?.isCancelled = true
-        if transfer.isEnding {
-            // Asked inside: the end may be written down before the continuation's body runs.
-            await withCheckedContinuation { continuation in
-                if running[id] == nil { continuation.resume() } else { running[id]?.endWaiters.append(continuation) }
+        if transfer.isStarting || transfer.isEnding {
+            // Asked inside: the transfer may be released before the continuation's body runs.
+            return await withCheckedContinuation { continuation in
+                if running[id] == nil { continuation.resume() } else { running[id]?.stopWaiters.append(continuation) }
             }
-        } else {
-            await seams.transfers.cancel(id)
-            slots.end(id)
-            running[id] = nil
         }
+        await seams.transfers.cancel(id)
+        if running[id]?.isEnding == false { release(id) }
+    }
+
+    /// Whether what came of a download is still of use. After a restart nobody has been there to cancel it.
+    func isWanted(_ id: String, afterRestart: Bool = false) -> Bool {
+        afterRestart || running[id]?.isCancelled == false
+    }
+
+    /// Writes what came of a download until the store takes it; false when nobody wants it any more.
+    func save(_ changes: [StoreChange], of id: String, afterRestart: Bool = false) async -> Bool {
+        while !isStopping && isWanted(id, afterRestart: afterRestart) {
+            do throws(AssetsError) {
+                try await commit(changes)
+                return true
+            } catch { journal(.warning, .space, download: id, error.description) }
+            await seams.loop.pause(for: PolicyNumbers.storagePause)
+        }
+        return false
     }
 
     // MARK: Interruption and failure
@@ -157,13 +180,13 @@ extension AssetsService {
                 .downloadWaits, interruption.reason, app: record.app, download: record.id,
                 "\(interruption.failure.reason); tried again in \(max(.zero, at - calendarNow).shown)")
             let received = running[record.id]?.received ?? record.received
-            _ = try? await commit([
+            let changes: [StoreChange] = [
                 .setDownloadWait(
                     id: record.id, notBefore: at, reason: interruption.reason, detail: interruption.failure.reason,
                     retry: record.retry, attempts: record.attempts),
                 .setDownloadResume(id: record.id, record.resume, received: received),
-            ])
-            await planRetryTimer()
+            ]
+            if await save(changes, of: record.id) { await planRetryTimer() }
         }
     }
 
@@ -173,11 +196,7 @@ extension AssetsService {
         journal(
             .downloadFailed, reason, app: record.app, download: record.id,
             "\(record.request.identifier): \(failure.reason)")
-        let id = record.id
-        let isNoted = await insist(on: record) { () async throws(AssetsError) in
-            try await self.commit([.setDownloadState(id: id, .failed(failure))])
-        }
-        guard isNoted else { return }
+        guard await save([.setDownloadState(id: record.id, .failed(failure))], of: record.id) else { return }
         record.state = .failed(failure)
         let partial = record.partialPath
         let files = seams.files
@@ -185,21 +204,6 @@ extension AssetsService {
         foregroundHolders[record.id] = nil
         noteEssentialEnded(record, received: 0)
         ended(record)
-    }
-
-    /// Repeats a step that the download cannot go on without until store and disk take it. False when it was cancelled
-    /// or the service stops: then the rows say where to go on.
-    func insist(on record: DownloadRecord, _ step: () async throws(AssetsError) -> Void) async -> Bool {
-        while !isStopping, running[record.id]?.isCancelled != true {
-            do throws(AssetsError) {
-                try await step()
-                return true
-            } catch {
-                journal(.warning, .space, app: record.app, download: record.id, error.description)
-                await seams.loop.pause(for: PolicyNumbers.storageRetryPause)
-            }
-        }
-        return false
     }
 
     /// A download reached its end, with a file or without: archives and manifests belong to an installation,

@@ -20,6 +20,8 @@ package actor AssetsService {
 
     // Journal rows that wait for the next commit, and who follows the journal.
     var pendingJournal: [JournalEntry] = []
+    /// Intents whose effects are on stable storage; the next commit closes them.
+    var pendingClosures: [StoreChange] = []
     var isFlushPlanned = false
     var journalWatchers: [Int: @Sendable () -> Void] = [:]
     var nextWatcher = 0
@@ -38,6 +40,8 @@ package actor AssetsService {
     // Messages, extensions, sessions.
     var rounds: [String: Round] = [:]
     var hasMoreMessages: Set<String> = []
+    /// Messages that were closed: what was read of them before does not hold any more.
+    var closedMessages = 0
     var extensionQueues: [String: ExtensionQueue] = [:]
     var sessions: [String: ManagerSession] = [:]
     var sessionOrder: [String] = []
@@ -67,7 +71,8 @@ package actor AssetsService {
 
     /// True while anything is planned or running: then the service stays.
     package var isBusy: Bool {
-        !running.isEmpty || !rounds.isEmpty || !sessions.isEmpty || installations.values.contains { !$0.life.isEnded }
+        !running.isEmpty || !rounds.isEmpty || !sessions.isEmpty || isPumping
+            || installations.values.contains { !$0.life.isEnded || $0.isPerforming }
             || windows.values.contains { !$0.entries.isEmpty } || retryTimer != nil
             || extensionQueues.values.contains { $0.isActive }
     }

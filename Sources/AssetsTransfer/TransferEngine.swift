@@ -9,7 +9,7 @@ package actor TransferEngine {
 
     private nonisolated let loop: any LoopExecutor
     private nonisolated let disk: any LoopExecutor
-    private let files: any FileTree
+    private nonisolated let files: any FileTree
     private let transport: any Transport
     private var runs: [UInt64: TransferRun] = [:]
     /// The run of each download.
@@ -69,11 +69,14 @@ package actor TransferEngine {
         }
     }
 
-    /// Syncs the file on the disk loop and calls `synced` of the run.
-    nonisolated func syncLater(_ number: UInt64, _ file: any AppendableFile, upTo offset: Int64) {
-        _ = disk.schedule(at: .zero) { [weak self, loop] in
+    /// Syncs the file on the disk loop, also the folder that has its name, and calls `synced` of the run.
+    nonisolated func syncLater(_ number: UInt64, _ file: any AppendableFile, upTo offset: Int64, folder: String?) {
+        _ = disk.schedule(at: .zero) { [weak self, loop, files] in
             var failure: SystemCallError?
-            do throws(SystemCallError) { try file.sync() } catch { failure = error }
+            do throws(SystemCallError) {
+                try file.sync()
+                if let folder { try files.syncDirectory(folder) }
+            } catch { failure = error }
             _ = loop.schedule(at: .zero) { [weak self, failure] in
                 self?.assumeIsolated { $0.runs[number]?.synced(upTo: offset, failure) }
             }

@@ -41,6 +41,8 @@ final class TransferRun: TransportHandler {
     /// Bytes on stable storage.
     private var syncedOffset: Int64 = 0
     private var isSyncing = false
+    /// A file that was made is surely there after a power cut only once its folder was synced.
+    private var isNameDurable = false
     /// When the first byte came that the last sync does not cover.
     private var unsyncedSince: Duration?
 
@@ -65,6 +67,7 @@ final class TransferRun: TransportHandler {
         do throws(SystemCallError) {
             let file = try files.openAppendable(spec.partialPath)
             self.file = file
+            isNameDurable = (spec.resume?.syncedOffset ?? 0) > 0
             label = try? files.attribute(spec.partialPath, name: Self.labelAttribute)
             let partial = TransferPlan.Partial(
                 length: file.length, label: label, storageEpoch: try files.storageEpoch())
@@ -204,6 +207,7 @@ final class TransferRun: TransportHandler {
             if label != nil {
                 try files.remove(spec.partialPath)
                 file = try files.openAppendable(spec.partialPath)
+                isNameDurable = false
             }
         }
         label = new
@@ -279,7 +283,17 @@ final class TransferRun: TransportHandler {
         guard !isSyncing, let file else { return }
         isSyncing = true
         unsyncedSince = nil
-        engine.syncLater(number, file, upTo: file.length)
+        engine.syncLater(number, file, upTo: file.length, folder: isNameDurable || isComplete ? nil : folder)
+        isNameDurable = true
+    }
+
+    /// A file that is all there gets another name at once, which is then made durable.
+    private var isComplete: Bool {
+        if case .closing(.received) = phase { true } else { false }
+    }
+
+    private var folder: String? {
+        spec.partialPath.lastIndex(of: "/").map { String(spec.partialPath[..<$0]) } ?? "."
     }
 
     /// The sync that was asked for is done.

@@ -19,7 +19,7 @@ struct MemoryDisk {
     private(set) var durableNames: [String: Int] = [:]
     private var nextFile = 1
     private var nextHandle = 1
-    /// Power cuts so far: handles of an earlier life are dead.
+    /// Power cuts and killed processes so far: handles of an earlier life are dead.
     private(set) var life = 0
 
     var fault: DiskFault?
@@ -77,6 +77,17 @@ struct MemoryDisk {
     }
 
     // MARK: Power
+
+    /// Closes everything as the kernel does for a killed process, and begins a new life.
+    mutating func endProcess() {
+        for file in files.keys.sorted() {
+            files[file]?.openCount = 0
+            files[file]?.locks = [:]
+            collect(file)
+        }
+        life += 1
+        fault = nil
+    }
 
     /// Forgets what was not synced, closes everything, and begins a new life.
     mutating func cutPower(_ cut: PowerCut) {

@@ -32,6 +32,12 @@ package final class MemoryTree: FileTree {
     /// Forgets what was not synced; open files are dead from now on and answer EIO. The storage epoch is a new one.
     package func powerCut(_ cut: PowerCut = .forgetsAll) { disk.withLock { $0.cutPower(cut) } }
 
+    /// Closes all files as the kernel does for a killed process; they answer EIO from now on. Nothing is forgotten.
+    package func endProcess() { disk.withLock { $0.endProcess() } }
+
+    /// Removes everything at once and frees its memory: for trees that something dead holds on to.
+    package func erase() { disk.withLock { $0 = MemoryTreeDisk(capacity: $0.capacity) } }
+
     /// Asked before every call: the error number with which it fails, or nil. It must not use the tree.
     package func setFault(_ fault: (@Sendable (Call) -> Int32?)?) { disk.withLock { $0.fault = fault } }
 
@@ -135,7 +141,7 @@ package final class MemoryTree: FileTree {
     }
 
     package func storageEpoch() throws(SystemCallError) -> String {
-        try perform("storageEpoch", "") { (disk) throws(SystemCallError) in "memory:\(disk.life)" }
+        try perform("storageEpoch", "") { (disk) throws(SystemCallError) in "memory:\(disk.powerCuts)" }
     }
 }
 

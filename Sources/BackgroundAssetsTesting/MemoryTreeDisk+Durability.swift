@@ -65,6 +65,17 @@ extension MemoryTreeDisk {
             return sum
         }
         life += 1
+        powerCuts += 1
+        fault = nil
+    }
+
+    mutating func endProcess() {
+        for inode in nodes.keys.sorted() {
+            guard case .file(let file) = nodes[inode], file.openCount > 0 else { continue }
+            withFile(inode) { $0.openCount = 0 }
+            forgetSpace(of: inode)
+        }
+        life += 1
         fault = nil
     }
 

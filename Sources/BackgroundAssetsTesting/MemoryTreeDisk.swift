@@ -44,7 +44,10 @@ struct MemoryTreeDisk {
     var capacity: Int64
     var fault: (@Sendable (MemoryTree.Call) -> Int32?)?
     var calls = 0
+    /// Power cuts and killed processes so far: open files of an earlier life are dead.
     var life = 0
+    /// Each begins a new storage epoch.
+    var powerCuts = 0
     var used: Int64 = 0
 
     var nodes: [UInt64: Node] = [rootInode: .directory]

@@ -33,6 +33,10 @@ package final class MemoryVFS: Sendable {
     /// Forgets what was not synced. Stores that are open on it get I/O errors from now on.
     package func powerCut(_ cut: PowerCut = .forgetsAll) { disk.withLock { $0.cutPower(cut) } }
 
+    /// Closes and unlocks all files as the kernel does for a killed process; what was written is there. Stores that are
+    /// open on it get I/O errors from now on.
+    package func endProcess() { disk.withLock { $0.endProcess() } }
+
     /// Lets the writing calls (write, truncate, sync, delete, and an open that makes a file) fail.
     package func setFault(_ fault: DiskFault?) { disk.withLock { $0.fault = fault } }
 

@@ -24,33 +24,45 @@ package struct SimulationError: Error, Hashable, CustomStringConvertible {
 /// Runs the actors of a whole simulated device on the caller's thread, in an order drawn from a seed, with a clock
 /// that moves only when nothing is left to do.
 ///
-/// Whatever is ready at one moment may run in any order: jobs of actors that have threads of their own in production,
-/// and timers of the same deadline. The same seed gives the same history in every process; `hash` proves it.
+/// Whatever is ready at one moment may run in any order: jobs, also those of one actor, and timers of the same deadline.
+/// Only what `perform` is given keeps its order, lane by lane: see `SimulatedLane`. The same seed gives the same history
+/// in every process; `hash` proves it.
 package final class SimulatedLoop: LoopExecutor {
     /// Jobs in one run.
     package static let jobsMax = 20_000_000
     /// Lines of the trace that are kept; the hash goes on beyond.
     package static let traceMax = 100_000
 
-    private enum Work {
-        case job(UnownedJob)
-        case timer(@Sendable () -> Void)
+    /// A job or the body of a timer, and the lane it runs on; nil for the loop itself.
+    fileprivate struct Work {
+        enum Kind {
+            case job(UnownedJob)
+            case timer(@Sendable () -> Void)
+        }
+        let kind: Kind
+        let lane: SimulatedLane?
     }
 
-    private struct Timer {
+    fileprivate struct Timer {
         let deadline: Duration
         let token: TimerToken
-        let body: @Sendable () -> Void
+        let work: Work
     }
 
-    private struct State {
+    fileprivate struct State {
         var now: Duration
         var ready: [Work] = []
+        /// What is due at once, lane by lane, in the order it was asked for.
+        var queues: [Int: [(token: TimerToken, work: Work)]] = [:]
         /// Latest first, so that the next one is removed from the end; equal deadlines in the order they were made.
         var timers: [Timer] = []
         var nextTimer: UInt64 = 0
+        var nextLane = 1
+        /// The lane that runs; 0 is the loop itself.
+        var runningLane = 0
         var picks: SeededSequence
         var trace: [String] = []
+        var noteCount = 0
         var hash = TraceHash()
     }
 
@@ -66,11 +78,7 @@ package final class SimulatedLoop: LoopExecutor {
 
     // MARK: Executor
 
-    package func enqueue(_ job: consuming ExecutorJob) {
-        let unowned = UnownedJob(job)
-        state.withLock { $0.ready.append(.job(unowned)) }
-    }
-
+    package func enqueue(_ job: consuming ExecutorJob) { enqueue(UnownedJob(job), on: nil) }
     package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
     package func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
     package func checkIsolated() { precondition(isOnLoop, "not on this simulation's thread") }
@@ -79,22 +87,82 @@ package final class SimulatedLoop: LoopExecutor {
     /// True inside `run` and `drain`, on the thread that called them.
     package var isOnLoop: Bool { threadID.load(ordering: .acquiring) == UInt(pthread_self()) }
 
+    // MARK: Lanes
+
+    /// Another executor of this simulation.
+    package func makeLane() -> SimulatedLane {
+        let number = state.withLock { state in
+            defer { state.nextLane += 1 }
+            return state.nextLane
+        }
+        return SimulatedLane(number: number, of: self)
+    }
+
+    func isOn(_ lane: SimulatedLane) -> Bool { isOnLoop && state.withLock { $0.runningLane == lane.number } }
+
+    /// Runs `body` between two steps of the simulation, as if a lane ran it.
+    func enter<Value>(_ lane: SimulatedLane, _ body: () -> Value) -> Value { enter(lane: lane.number, body) }
+
+    private func enter<Value>(lane: Int, _ body: () -> Value) -> Value {
+        let thread = threadID.exchange(UInt(pthread_self()), ordering: .acquiringAndReleasing)
+        let before = state.withLock { state in
+            defer { state.runningLane = lane }
+            return state.runningLane
+        }
+        defer {
+            state.withLock { $0.runningLane = before }
+            threadID.store(thread, ordering: .releasing)
+        }
+        return body()
+    }
+
+    func enqueue(_ job: UnownedJob, on lane: SimulatedLane?) {
+        state.withLock { $0.ready.append(Work(kind: .job(job), lane: lane)) }
+    }
+
+    /// Takes away everything that a lane would still do.
+    func removeWork(of lane: SimulatedLane) {
+        let removed = state.withLock { state in
+            let queued = (state.queues.removeValue(forKey: lane.number) ?? []).map(\.work)
+            let removed = state.ready.filter { $0.lane === lane } + queued
+            let timers = state.timers.filter { $0.work.lane === lane }
+            state.ready.removeAll { $0.lane === lane }
+            state.timers.removeAll { $0.work.lane === lane }
+            return removed + timers.map(\.work)
+        }
+        Graveyard.bury(removed)
+    }
+
     // MARK: Time
 
     package var now: Duration { state.withLock { $0.now } }
 
     package func schedule(at deadline: Duration, _ body: @escaping @Sendable () -> Void) -> TimerToken {
+        schedule(at: deadline, on: nil, body)
+    }
+
+    func schedule(
+        at deadline: Duration, on lane: SimulatedLane?, _ body: @escaping @Sendable () -> Void
+    ) -> TimerToken {
         state.withLock { state in
             state.nextTimer += 1
-            let timer = Timer(deadline: deadline, token: TimerToken(number: state.nextTimer), body: body)
-            let index = state.timers.firstIndex { $0.deadline <= deadline } ?? state.timers.count
-            state.timers.insert(timer, at: index)
-            return timer.token
+            let token = TimerToken(number: state.nextTimer)
+            let work = Work(kind: .timer(body), lane: lane)
+            if deadline <= state.now {
+                state.queues[lane?.number ?? 0, default: []].append((token, work))
+            } else {
+                let index = state.timers.firstIndex { $0.deadline <= deadline } ?? state.timers.count
+                state.timers.insert(Timer(deadline: deadline, token: token, work: work), at: index)
+            }
+            return token
         }
     }
 
     package func cancel(_ timer: TimerToken) {
-        state.withLock { state in state.timers.removeAll { $0.token == timer } }
+        state.withLock { state in
+            state.timers.removeAll { $0.token == timer }
+            for lane in state.queues.keys { state.queues[lane]?.removeAll { $0.token == timer } }
+        }
     }
 
     // MARK: Running
@@ -167,18 +235,13 @@ package final class SimulatedLoop: LoopExecutor {
 
     /// False when nothing is ready.
     private func runOne() -> Bool {
-        let work = state.withLock { state -> Work? in
-            guard !state.ready.isEmpty else { return nil }
-            let index = state.picks.next(below: state.ready.count)
-            state.hash.add(UInt64(index))
-            return state.ready.remove(at: index)
-        }
-        guard let work else { return false }
-        let before = threadID.exchange(UInt(pthread_self()), ordering: .acquiringAndReleasing)
-        defer { threadID.store(before, ordering: .releasing) }
-        switch work {
-        case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
-        case .timer(let body): body()
+        guard let work = state.withLock({ $0.pick() }) else { return false }
+        enter(lane: work.lane?.number ?? 0) {
+            switch work.kind {
+            case .job(let job):
+                job.runSynchronously(on: work.lane?.asUnownedSerialExecutor() ?? asUnownedSerialExecutor())
+            case .timer(let body): body()
+            }
         }
         return true
     }
@@ -189,7 +252,7 @@ package final class SimulatedLoop: LoopExecutor {
         state.withLock { state in
             state.now = max(state.now, time)
             while let timer = state.timers.last, timer.deadline <= state.now {
-                state.ready.append(.timer(timer.body))
+                state.ready.append(timer.work)
                 state.timers.removeLast()
             }
             let (seconds, attoseconds) = state.now.components
@@ -208,13 +271,28 @@ package final class SimulatedLoop: LoopExecutor {
     package func note(_ line: String) {
         state.withLock { state in
             if state.trace.count < Self.traceMax { state.trace.append(line) }
+            state.noteCount += 1
             state.hash.add(line)
         }
     }
 
     /// The lines noted so far.
     package var trace: [String] { state.withLock { $0.trace } }
+    /// How many lines were noted, also beyond those kept.
+    package var noteCount: Int { state.withLock { $0.noteCount } }
 
     /// FNV-1a over every choice, every step of the clock and every line noted.
     package var hash: UInt64 { state.withLock { $0.hash.value } }
+}
+
+extension SimulatedLoop.State {
+    /// What runs next, by the seed: something that is ready, or the first in the queue of a lane.
+    fileprivate mutating func pick() -> SimulatedLoop.Work? {
+        let lanes = queues.keys.filter { queues[$0]?.isEmpty == false }.sorted()
+        guard !ready.isEmpty || !lanes.isEmpty else { return nil }
+        let index = picks.next(below: ready.count + lanes.count)
+        hash.add(UInt64(index))
+        if index < ready.count { return ready.remove(at: index) }
+        return queues[lanes[index - ready.count]]?.removeFirst().work
+    }
 }

@@ -12,7 +12,8 @@ import Testing
         "An app arrives with its essential assets, and the others follow after the gate has opened",
         .shows(
             "B2", "B3", "B5", "B6", "B76", "B112", "B115", "B118", "B120", "B122", "B123", "B124", "B125", "B126",
-            "B127", "B141", "B154", "B162", "B166", "B170", "B171", "B173", "B174", "B204", "B219", "B223", "B242", "D28",
+            "B127", "B141", "B154", "B162", "B166", "B170", "B171", "B173", "B174", "B204", "B219", "B223", "B242",
+            "D28",
             "D50"))
     func mainPath() async throws {
         try await TestDevice.run { device in
@@ -59,7 +60,8 @@ import Testing
         let rows = device.journal.all
         func place(_ event: String, _ detail: String = "") throws -> Int {
             try #require(
-                rows.firstIndex { $0.event == event && (detail.isEmpty || $0.detail.contains(detail)) }, "no row \(event) \(detail)")
+                rows.firstIndex { $0.event == event && (detail.isEmpty || $0.detail.contains(detail)) },
+                "no row \(event) \(detail)")
         }
         let order = [
             try place("install-started"), try place("install-staged"), try place("gate-shut"),

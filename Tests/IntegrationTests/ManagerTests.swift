@@ -95,7 +95,9 @@ import Testing
                 #expect(finished.bytes == 50_000 + name.count)
                 let own = app.records.filter { $0.download?.identifier == name && $0.byDelegate == true }
                 #expect(own.first?.event == "began")
-                #expect(own.filter { $0.event == "progress" }.compactMap(\.written).reduce(0, +) == finished.bytes.map(Int64.init))
+                #expect(
+                    own.filter { $0.event == "progress" }.compactMap(\.written).reduce(0, +)
+                        == finished.bytes.map(Int64.init))
             }
             #expect(Set(app.events("finished").compactMap(\.download?.uniqueIdentifier)).count == 10)
             try await app.end()
@@ -133,7 +135,8 @@ import Testing
         }
     }
 
-    @Test("An app that ends leaves its foreground download to the background, and its message to the extension",
+    @Test(
+        "An app that ends leaves its foreground download to the background, and its message to the extension",
         .shows("B2", "B84", "D10", "D58"))
     func disconnect() async throws {
         try await TestDevice.run { device in
@@ -153,7 +156,8 @@ import Testing
         }
     }
 
-    @Test("A cancelled download ends at once, leaves nothing, and cannot be cancelled again",
+    @Test(
+        "A cancelled download ends at once, leaves nothing, and cannot be cancelled again",
         .shows("B15", "B16", "D13"))
     func cancel() async throws {
         try await TestDevice.run { device in
@@ -244,7 +248,8 @@ import Testing
         }
     }
 
-    @Test("A failed essential download is told after the gate has opened and can be scheduled anew as non-essential",
+    @Test(
+        "A failed essential download is told after the gate has opened and can be scheduled anew as non-essential",
         .shows("B83", "B172", "B183", "B185", "B187", "B207", "B225", "B240", "B241", "D6"))
     func requeue() async throws {
         try await TestDevice.run { device in
@@ -261,7 +266,9 @@ import Testing
             // The wrong size is no failure any more, a missing file is.
             let finished = try #require(try device.extensionRecords("finished").first)
             #expect(finished.download?.identifier == "base.pack" && finished.download?.essential == false)
-            #expect(finished.download?.uniqueIdentifier != failed.first { $0.download?.identifier == "base.pack" }?.download?.uniqueIdentifier)
+            #expect(
+                finished.download?.uniqueIdentifier
+                    != failed.first { $0.download?.identifier == "base.pack" }?.download?.uniqueIdentifier)
             #expect(failed.last?.download?.identifier == "gone.pack" && failed.last?.download?.essential == false)
             #expect(failed.count == 3)
             #expect(device.asset("base.pack")?.count == 1001)
@@ -300,7 +307,8 @@ import Testing
         }
     }
 
-    @Test("App and extension take turns in exclusive control, and a holder that dies gives it back",
+    @Test(
+        "App and extension take turns in exclusive control, and a holder that dies gives it back",
         .shows("B17", "B90", "B91", "B93", "B94", "B98", "B107", "B137", "D18", "D19"))
     func exclusiveControl() async throws {
         try await TestDevice.run { device in
