@@ -56,7 +56,8 @@ extension AssetsService {
         _ appID: String, _ request: ContentRequest, manifest: String, _ outcome: EntryPointOutcome
     ) async {
         let row = try? await manifestRecord(of: appID)
-        guard var app = apps[appID], let id = runningInstallation(of: appID) else { return }
+        // An extension that was interrupted by the service's own end has not answered: manifest and phase stay.
+        guard !isStopping, var app = apps[appID], let id = runningInstallation(of: appID) else { return }
         guard let manifestRow = row else { return installationEvent(.extensionFailed, of: id) }
         var wanted: [DownloadRequest] = []
         var isAnswered = true

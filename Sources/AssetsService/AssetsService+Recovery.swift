@@ -20,6 +20,7 @@ extension AssetsService {
             for app in try await seams.store.apps() { apps[app.id] = app }
             for record in try await seams.store.installations() {
                 var installation = Installation(record: record)
+                if record.phase == .launchable { installation.progress.finished() }
                 if record.phase.isFinal {
                     _ = installation.life.handle(.resume(record.phase, isGateOpen: true), at: .zero)
                 }

@@ -37,9 +37,9 @@ import Testing
                 #expect(server.requests(of: item.identifier).count == 1)
             }
             // What was handed over was moved away; nothing is left of it.
+            try await device.until("no message waits") { try await device.downloads() == [] }
             #expect(Files.below(device.container() + "/Library/Caches/.BackgroundAssets") == [])
             #expect(Files.names(in: device.root + "/Transfers") == [])
-            #expect(try await device.downloads() == [])
             await server.stop()
         }
     }

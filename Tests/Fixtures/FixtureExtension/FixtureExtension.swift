@@ -36,6 +36,12 @@ import Glibc
         case .answer: break
         case .crash: abort()
         case .hang: hang()
+        case .hangOnce:
+            let mark = container.appendingPathComponent(FixtureName.hung).path
+            if !FileManager.default.fileExists(atPath: mark) {
+                _ = FileManager.default.createFile(atPath: mark, contents: nil)
+                hang()
+            }
         case .schedule: for item in plan.followUps { schedule(item) }
         }
         return Set(plan.downloads.map { item in item.download(group: group) })

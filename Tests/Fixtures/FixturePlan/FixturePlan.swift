@@ -31,6 +31,8 @@ package struct FixturePlan: Codable, Hashable, Sendable {
         case answer
         case crash
         case hang
+        /// Hangs the first time, answers from then on.
+        case hangOnce
         /// Schedules `followUps` with the manager, notes what comes of it, and answers.
         case schedule
     }
@@ -144,5 +146,6 @@ package enum FixtureName {
     package static let log = "extension.jsonl"
     package static let plan = "plan.json"
     package static let crashes = "crashes"
+    package static let hung = "hung"
     package static let assets = "Assets"
 }

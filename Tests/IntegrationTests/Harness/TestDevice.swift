@@ -39,13 +39,16 @@ final class TestDevice: Sendable {
                 try Files.makeFolder(device.folder + "/" + name)
                 chmod(device.folder + "/" + name, 0o700)
             }
+            var cancellation: (any Error)?
             do {
                 if starting { try await device.start(developerMode: developerMode) }
                 try await body(device)
             } catch {
-                device.explain(error)
+                // A test that cancels itself has said why.
+                if Task.isCancelled { cancellation = error } else { device.explain(error) }
             }
             await device.end()
+            if let cancellation { throw cancellation }
         }
     }
 
@@ -187,6 +190,20 @@ final class TestDevice: Sendable {
             let from = place
             let row = try await row("extension-answered", from: from) { !$0.download.isEmpty && $0.app == app }
             place = (journal.all.firstIndex { $0.number == row.number } ?? place) + 1
+        }
+    }
+
+    /// Waits until a condition holds, which is asked again with every row of the journal.
+    func until(
+        _ what: String, within limit: Duration = .seconds(60), _ condition: () async throws -> Bool
+    ) async throws {
+        let deadline = MonotonicClock.now + limit
+        while true {
+            let count = journal.count
+            if try await condition() { return }
+            guard MonotonicClock.now < deadline else { throw HarnessError("not within \(limit): \(what)") }
+            // A change whose row came before it is seen by asking again after a while without rows.
+            _ = try? await journal.first(from: count, within: .milliseconds(300), "row") { _ in true }
         }
     }
 

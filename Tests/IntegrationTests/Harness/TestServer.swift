@@ -30,7 +30,9 @@ final class TestServer: Sendable {
     }
 
     /// Applies fault rules, as on the command line of `serve`.
-    func fault(_ rules: String...) async throws { await server.setFaults(try FaultPlan(parsing: rules)) }
+    func fault(_ rules: String...) async throws { try await fault(rules: rules) }
+
+    func fault(rules: [String]) async throws { await server.setFaults(try FaultPlan(parsing: rules)) }
 
     /// Publishes a file and returns its URL.
     @discardableResult
