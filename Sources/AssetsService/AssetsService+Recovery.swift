@@ -20,7 +20,10 @@ extension AssetsService {
             for app in try await seams.store.apps() { apps[app.id] = app }
             for record in try await seams.store.installations() {
                 var installation = Installation(record: record)
-                if record.phase.isFinal { _ = installation.life.handle(.resume(record.phase, isGateOpen: true), at: .zero) }
+                if record.phase.isFinal {
+                    _ = installation.life.handle(.resume(record.phase, isGateOpen: true), at: .zero)
+                    if record.phase == .launchable { installation.progress.finished() }
+                }
                 installations[record.id] = installation
             }
         } catch { throw AssetsError(error) }
@@ -66,7 +69,10 @@ extension AssetsService {
         for intent in intents {
             switch intent.kind {
             case "remove", "delete":
-                await removeFolders(intent.payload.split(separator: "\n").map(String.init))
+                let folders = intent.payload.split(separator: "\n").map(String.init)
+                // An app that was installed again since has these folders now.
+                let isTaken = intent.kind == "remove" && apps[intent.id] != nil
+                if !isTaken, await !removeFolders(folders) { continue }
                 journal(.recovered, .restart, "\(intent.id): removal completed")
                 try await commit([.closeIntent(id: intent.id)])
             case "abandon": try await completeAbandon(intent)

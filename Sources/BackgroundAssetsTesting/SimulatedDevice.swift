@@ -146,10 +146,16 @@ package final class SimulatedDevice {
         endProcess(cut)
     }
 
-    /// Ends the service as a signal does, waits for it, and starts another.
-    package func restart() throws {
+    /// Ends the service as a signal does.
+    package func stop() throws {
         try call { await $0.stop() }
+        loop.note("stopped")
         endProcess()
+    }
+
+    /// Ends the service as a signal does, and starts another.
+    package func restart() throws {
+        try stop()
         try start()
     }
 
@@ -218,7 +224,7 @@ package final class SimulatedDevice {
     }
 
     /// Runs until the service has nothing to do any more, and what it noted is written.
-    package func settle(limit: Duration = .seconds(86400)) throws {
+    package func settle(limit: Duration = .seconds(2 * 86400)) throws {
         try loop.run(until: { inspect { !$0.isBusy } ?? false }, limit: limit)
         try loop.advance(by: .seconds(1))
     }
