@@ -87,9 +87,10 @@ extension AssetsService {
             + ["Containers/Extension/\(app.description.extensionIdentifier)"]
         let folders = ["Applications/\(app.id)"] + containers
         let payload = folders.joined(separator: "\n")
-        await retryingStore { () async throws(AssetsError) in
+        let isSaved = await retryingStore { () async throws(AssetsError) in
             try await self.commit([.removeApp(app.id), .openIntent(id: app.id, kind: "remove", payload: payload)])
         }
+        guard isSaved else { return }
         if await removeFolders(folders) { _ = try? await commit([.closeIntent(id: app.id)]) }
     }
 

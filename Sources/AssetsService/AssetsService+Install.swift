@@ -157,7 +157,8 @@ extension AssetsService {
         if phase == .launchable { installations[id]?.progress.finished() }
         var changes: [StoreChange] = [.saveInstallation(record)]
         if phase == .failed || phase == .cancelled { changes.append(.closeIntent(id: id)) }
-        await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
+        let isSaved = await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
+        guard isSaved else { return }
         tellFollowers(id)
         if phase.isFinal { forgetLater(id) }
     }
@@ -179,8 +180,9 @@ extension AssetsService {
         if !installation.isAbandoned {
             changes.append(.openIntent(id: record.id, kind: "abandon", payload: outcome.rawValue))
         }
-        await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
-        await removeEverything(record)
+        let saved = changes
+        let isSaved = await retryingStore { () async throws(AssetsError) in try await self.commit(saved) }
+        if isSaved { await removeEverything(record) }
     }
 
     private func forget(install id: String) async {
@@ -202,10 +204,10 @@ extension AssetsService {
 
     private func queueForInstallation(_ record: DownloadRecord) async {
         var record = record
-        await retryingStore { () async throws(AssetsError) in
+        let isSaved = await retryingStore { () async throws(AssetsError) in
             record.sequence = try await self.commit([.insertDownload(record)]).first ?? 0
         }
-        enqueue(record)
+        if isSaved { enqueue(record) }
     }
 
     /// After a restart: a download that ended while nobody listened is told now, another runs by itself.
@@ -311,7 +313,10 @@ extension AssetsService {
                 .sourceUnreachable, "\(record.request.url): \(failure.reason)", remedy: "check the address and try again")
             installationEvent(.archiveFailed(error), of: id)
         case (.archive, _): installationEvent(.archiveFetched, of: id)
-        case (_, .failed): installationEvent(.manifestFailed, of: id)
+        case (_, .failed):
+            installationEvent(.manifestFailed, of: id)
+            // Where the gate is shut, its opening tells.
+            deliver(record)
         default:
             if case .finished(let intent) = record.state {
                 journal(.manifestFetched, .none, app: record.app, download: record.id, "\(intent.length) bytes")
@@ -373,7 +378,7 @@ extension AssetsService {
             journal(.downloadQueued, .requested, app: appID, download: record.id, record.request.identifier)
         }
         let saved = changes
-        await retryingStore { () async throws(AssetsError) in
+        let isSaved = await retryingStore { () async throws(AssetsError) in
             do throws(AssetsError) { try await self.commit(saved) } catch {
                 guard error.code == .downloadAlreadyScheduled else { throw error }
                 self.journal(.downloadRefused, .duplicate, app: appID, error.description)
@@ -381,6 +386,7 @@ extension AssetsService {
                 isAnswered = false
             }
         }
+        guard isSaved else { return }
         if await removeFolders([manifest.parentPath]) { closeSoon(intent: manifestRow.id) }
         for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
         installationEvent(isAnswered ? .answered(essentials: essentials.count) : .extensionFailed, of: id)
@@ -455,7 +461,7 @@ extension AssetsService {
         let link = "Applications/\(appID)/current"
         let build = app.buildFolder
         let files = seams.files
-        await retryingStore { () async throws(AssetsError) in
+        let isLinked = await retryingStore { () async throws(AssetsError) in
             try await self.translating { () async throws(SystemCallError) in
                 try await self.seams.disk.run { () throws(SystemCallError) in
                     try files.replaceLink(link, target: build)
@@ -463,12 +469,14 @@ extension AssetsService {
                 }
             }
         }
+        guard isLinked else { return }
         app.gate = .open
         app.ledger = apps[appID]?.ledger ?? app.ledger
         apps[appID] = app
         journal(.gateOpened, opening.reason, app: appID, opening.rawValue)
         let saved = app
-        await retryingStore { () async throws(AssetsError) in try await self.commit([.saveApp(saved)]) }
+        let isSaved = await retryingStore { () async throws(AssetsError) in try await self.commit([.saveApp(saved)]) }
+        guard isSaved else { return }
         for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
         pumpSoon()
         launch { service in await service.deliverPending(of: appID) }

@@ -147,7 +147,10 @@ extension AssetsService {
         let names = (try? await seams.disk.run { () throws(SystemCallError) in try files.list("Transfers") }) ?? []
         for name in names {
             let id = name.prefix { $0 != "." }
-            guard (try? await seams.store.download(id: String(id))) == .some(nil) else { continue }
+            let record: DownloadRecord?
+            do throws(StoreError) { record = try await seams.store.download(id: String(id)) } catch { continue }
+            // Of a download that has ended only a fetched archive is of use.
+            if let record, record.isLive || !name.hasSuffix(".partial") { continue }
             try? await seams.disk.run { () throws(SystemCallError) in try files.remove("Transfers/\(name)") }
         }
         let folders = (try? await seams.disk.run { () throws(SystemCallError) in try files.list("Applications") }) ?? []

@@ -42,8 +42,9 @@ package final class SimulatedDevice {
     private var process: Process?
     private let lastRow = Guarded<Int64>(0)
 
-    /// Services that were killed, and power cuts; the one that a power cut ends is not counted as killed.
+    /// Services that were killed and stopped, and power cuts; the one that a power cut ends is not counted as killed.
     package private(set) var kills = 0
+    package private(set) var stops = 0
     package private(set) var powerCuts = 0
 
     package init(seed: UInt64, capacity: Int64 = 1 << 40) {
@@ -150,6 +151,7 @@ package final class SimulatedDevice {
     package func stop() throws {
         try call { await $0.stop() }
         loop.note("stopped")
+        stops += 1
         endProcess()
     }
 
