@@ -227,10 +227,13 @@ extension TransferPlan {
     private func startOffset() -> Int64 {
         guard isResumable, let resume = order.resume, let label = resume.etag ?? resume.lastModified,
             partial.label == label, resume.syncedOffset >= 0, resume.total >= 0,
-            partial.length >= resume.syncedOffset
+            resume.total == 0 || resume.syncedOffset <= resume.total
         else { return 0 }
+        // An earlier attempt that asked for the last byte of a complete file has cut it off.
+        let synced = resume.total > 0 ? min(resume.syncedOffset, resume.total - 1) : resume.syncedOffset
+        guard partial.length >= synced else { return 0 }
         let isSameEpoch = resume.storageEpoch == partial.storageEpoch
-        let trusted = isSameEpoch ? partial.length : resume.syncedOffset
+        let trusted = isSameEpoch ? partial.length : synced
         guard resume.total > 0 else { return trusted }
         // Beyond its end a file cannot be its version. Of a complete one the last byte is asked for again: the answer
         // tells whether the version is still the server's.

@@ -87,13 +87,18 @@ extension AssetsService {
             + ["Containers/Extension/\(app.description.extensionIdentifier)"]
         let folders = ["Applications/\(app.id)"] + containers
         let payload = folders.joined(separator: "\n")
-        _ = try? await commit([.removeApp(app.id), .openIntent(id: app.id, kind: "remove", payload: payload)])
-        await removeFolders(folders)
-        _ = try? await commit([.closeIntent(id: app.id)])
+        let isSaved = await retryingStore { () async throws(AssetsError) in
+            try await self.commit([.removeApp(app.id), .openIntent(id: app.id, kind: "remove", payload: payload)])
+        }
+        guard isSaved else { return }
+        if await removeFolders(folders) { _ = try? await commit([.closeIntent(id: app.id)]) }
     }
 
-    func removeFolders(_ folders: [String]) async {
+    /// False when one of them is still there: its intent is not to be closed.
+    @discardableResult
+    func removeFolders(_ folders: [String]) async -> Bool {
         let files = seams.files
+        var areGone = true
         for folder in folders {
             do throws(SystemCallError) {
                 try await seams.unpacking.run { () throws(SystemCallError) in
@@ -101,8 +106,12 @@ extension AssetsService {
                     let parent = folder.parentPath
                     if try files.status(parent) != nil { try files.syncDirectory(parent) }
                 }
-            } catch { journal(.warning, .volume, "\(folder) could not be removed: \(error)") }
+            } catch {
+                journal(.warning, .volume, "\(folder) could not be removed: \(error)")
+                areGone = false
+            }
         }
+        return areGone
     }
 
     private func removeDownloads(of app: String) async {

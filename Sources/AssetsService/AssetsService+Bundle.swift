@@ -16,10 +16,10 @@ extension AssetsService {
 
     func queueForInstallation(_ record: DownloadRecord) async {
         var record = record
-        await retryingStore { () async throws(AssetsError) in
+        let isSaved = await retryingStore { () async throws(AssetsError) in
             record.sequence = try await self.commit([.insertDownload(record)]).first ?? 0
         }
-        enqueue(record)
+        if isSaved { enqueue(record) }
     }
 
     /// After a restart: a download that ended while nobody listened is told now, another runs by itself.

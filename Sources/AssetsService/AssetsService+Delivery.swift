@@ -109,7 +109,8 @@ extension AssetsService {
                 "the extension died in the callback \(PolicyNumbers.deliveriesMax) times; the file stays where it is")
         }
         let saved = changes
-        await retryingStore { () async throws(AssetsError) in try await self.commit(saved) }
+        let isSaved = await retryingStore { () async throws(AssetsError) in try await self.commit(saved) }
+        guard isSaved else { return }
         closedMessages += 1
         rounds[record.id] = nil
         if let folder { await delete(folder, of: record) }

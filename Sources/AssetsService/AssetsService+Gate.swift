@@ -58,7 +58,7 @@ extension AssetsService {
         let link = "Applications/\(appID)/current"
         let build = app.buildFolder
         let files = seams.files
-        await retryingStore { () async throws(AssetsError) in
+        let isLinked = await retryingStore { () async throws(AssetsError) in
             try await self.translating { () async throws(SystemCallError) in
                 try await self.seams.disk.run { () throws(SystemCallError) in
                     try files.replaceLink(link, target: build)
@@ -66,12 +66,14 @@ extension AssetsService {
                 }
             }
         }
+        guard isLinked else { return }
         app.gate = .open
         app.ledger = apps[appID]?.ledger ?? app.ledger
         apps[appID] = app
         journal(.gateOpened, opening.reason, app: appID, opening.rawValue)
         let saved = app
-        await retryingStore { () async throws(AssetsError) in try await self.commit([.saveApp(saved)]) }
+        let isSaved = await retryingStore { () async throws(AssetsError) in try await self.commit([.saveApp(saved)]) }
+        guard isSaved else { return }
         for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
         pumpSoon()
         launch { service in await service.deliverPending(of: appID) }

@@ -16,6 +16,8 @@ struct Installation {
     var isPerforming = false
     var followers: [Int: @Sendable (InstallStatus) -> Void] = [:]
     var isUpdatePlanned = false
+    /// The store knows that everything of it is to be removed.
+    var isAbandoned = false
     let isCancelled = CancelFlag()
 }
 
@@ -75,14 +77,25 @@ extension AssetsService {
 
     package func unfollow(install id: String, _ number: Int) { installations[id]?.followers[number] = nil }
 
-    /// Ends an installation; nothing of it is left.
-    package func cancelInstall(_ id: String) throws(AssetsError) {
+    /// Ends an installation; nothing of it is left, also when the service is killed once this has returned.
+    package func cancelInstall(_ id: String) async throws(AssetsError) {
         guard let installation = installations[id] else {
             throw AssetsError(.notInstalled, "no such installation is known")
         }
-        guard !installation.life.isEnded else {
-            throw AssetsError(
-                .busy, "the installation has already ended", remedy: "remove the app with: backgroundassets uninstall")
+        let hasEnded = AssetsError(
+            .busy, "the installation has already ended", remedy: "remove the app with: backgroundassets uninstall")
+        guard !installation.life.isEnded else { throw hasEnded }
+        guard !installation.isAbandoned else { return }
+        installations[id]?.isAbandoned = true
+        do throws(AssetsError) {
+            try await commit([.openIntent(id: id, kind: "abandon", payload: InstallPhase.cancelled.rawValue)])
+        } catch {
+            installations[id]?.isAbandoned = false
+            throw error
+        }
+        guard installations[id]?.life.isEnded == false else {
+            closeSoon(intent: id)
+            throw hasEnded
         }
         installation.isCancelled.set()
         installationEvent(.cancel, of: id)
@@ -141,7 +154,8 @@ extension AssetsService {
         if phase == .launchable { installations[id]?.progress.finished() }
         var changes: [StoreChange] = [.saveInstallation(record)]
         if phase == .failed || phase == .cancelled { changes.append(.closeIntent(id: id)) }
-        await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
+        let isSaved = await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
+        guard isSaved else { return }
         tellFollowers(id)
         if phase.isFinal { forgetLater(id) }
     }
@@ -159,11 +173,13 @@ extension AssetsService {
         var record = installation.record
         for case .fail(let error) in installation.actions { record.error = error }
         let outcome: InstallPhase = record.error == nil ? .cancelled : .failed
-        let changes: [StoreChange] = [
-            .saveInstallation(record), .openIntent(id: record.id, kind: "abandon", payload: outcome.rawValue),
-        ]
-        await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
-        await removeEverything(record)
+        var changes: [StoreChange] = [.saveInstallation(record)]
+        if !installation.isAbandoned {
+            changes.append(.openIntent(id: record.id, kind: "abandon", payload: outcome.rawValue))
+        }
+        let saved = changes
+        let isSaved = await retryingStore { () async throws(AssetsError) in try await self.commit(saved) }
+        if isSaved { await removeEverything(record) }
     }
 
     func forget(install id: String) async {

@@ -55,13 +55,16 @@ extension AssetsService {
         }
     }
 
-    /// Repeats work that nothing can go on without until store and disk take it.
-    func retryingStore(_ body: () async throws(AssetsError) -> Void) async {
-        while !isStopping {
-            do throws(AssetsError) { return try await body() } catch {
-                journal(.warning, .space, error.description)
-                await seams.loop.pause(for: PolicyNumbers.storagePause)
-            }
+    /// Repeats work that nothing can go on without until store and disk take it. False when the service stops before
+    /// they did: then nothing that builds on it may be done.
+    func retryingStore(_ body: () async throws(AssetsError) -> Void) async -> Bool {
+        while true {
+            do throws(AssetsError) {
+                try await body()
+                return true
+            } catch { journal(.warning, .space, error.description) }
+            guard !isStopping else { return false }
+            await seams.loop.pause(for: PolicyNumbers.storagePause)
         }
     }
 

@@ -35,7 +35,10 @@ extension AssetsService {
                 remedy: "check the address and try again")
             installationEvent(.archiveFailed(error), of: id)
         case (.archive, _): installationEvent(.archiveFetched, of: id)
-        case (_, .failed): installationEvent(.manifestFailed, of: id)
+        case (_, .failed):
+            installationEvent(.manifestFailed, of: id)
+            // Where the gate is shut, its opening tells.
+            deliver(record)
         default:
             if case .finished(let intent) = record.state {
                 journal(.manifestFetched, .none, app: record.app, download: record.id, "\(intent.length) bytes")
@@ -98,7 +101,7 @@ extension AssetsService {
             journal(.downloadQueued, .requested, app: appID, download: record.id, record.request.identifier)
         }
         let saved = changes
-        await retryingStore { () async throws(AssetsError) in
+        let isSaved = await retryingStore { () async throws(AssetsError) in
             do throws(AssetsError) { try await self.commit(saved) } catch {
                 guard error.code == .downloadAlreadyScheduled else { throw error }
                 self.journal(.downloadRefused, .duplicate, app: appID, error.description)
@@ -106,8 +109,8 @@ extension AssetsService {
                 isAnswered = false
             }
         }
-        await removeFolders([manifest.parentPath])
-        closeSoon(intent: manifestRow.id)
+        guard isSaved else { return }
+        if await removeFolders([manifest.parentPath]) { closeSoon(intent: manifestRow.id) }
         for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
         installationEvent(isAnswered ? .answered(essentials: essentials.count) : .extensionFailed, of: id)
         pumpSoon()

@@ -82,10 +82,7 @@ extension AssetsService {
         if let folder { changes.append(.openIntent(id: record.id, kind: "delete", payload: folder)) }
         try await commit(changes)
         await stopTransfer(record.id)
-        if let folder {
-            await removeFolders([folder])
-            closeSoon(intent: record.id)
-        }
+        if let folder, await removeFolders([folder]) { closeSoon(intent: record.id) }
         foregroundHolders[record.id] = nil
         let partial = record.partialPath
         let files = seams.files

@@ -20,9 +20,9 @@ extension AssetsService {
             for app in try await seams.store.apps() { apps[app.id] = app }
             for record in try await seams.store.installations() {
                 var installation = Installation(record: record)
-                if record.phase == .launchable { installation.progress.finished() }
                 if record.phase.isFinal {
                     _ = installation.life.handle(.resume(record.phase, isGateOpen: true), at: .zero)
+                    if record.phase == .launchable { installation.progress.finished() }
                 }
                 installations[record.id] = installation
             }
@@ -71,7 +71,10 @@ extension AssetsService {
         for intent in intents {
             switch intent.kind {
             case "remove", "delete":
-                await removeFolders(intent.payload.split(separator: "\n").map(String.init))
+                let folders = intent.payload.split(separator: "\n").map(String.init)
+                // An app that was installed again since has these folders now.
+                let isTaken = intent.kind == "remove" && apps[intent.id] != nil
+                if !isTaken, await !removeFolders(folders) { continue }
                 journal(.recovered, .restart, "\(intent.id): removal completed")
                 try await commit([.closeIntent(id: intent.id)])
             case "abandon": try await completeAbandon(intent)
@@ -146,7 +149,10 @@ extension AssetsService {
         let names = (try? await seams.disk.run { () throws(SystemCallError) in try files.list("Transfers") }) ?? []
         for name in names {
             let id = name.prefix { $0 != "." }
-            guard (try? await seams.store.download(id: String(id))) == .some(nil) else { continue }
+            let record: DownloadRecord?
+            do throws(StoreError) { record = try await seams.store.download(id: String(id)) } catch { continue }
+            // Of a download that has ended only a fetched archive is of use.
+            if let record, record.isLive || !name.hasSuffix(".partial") { continue }
             try? await seams.disk.run { () throws(SystemCallError) in try files.remove("Transfers/\(name)") }
         }
         let folders = (try? await seams.disk.run { () throws(SystemCallError) in try files.list("Applications") }) ?? []

@@ -28,9 +28,9 @@ package actor TransferEngine {
     }
 
     /// Begins an attempt. `report` is called on the engine's loop, perhaps before this returns, and for the last time
-    /// with `.ended`.
+    /// with `.ended`. After `stop` nothing begins.
     package func start(_ spec: TransferSpec, report: @escaping @Sendable (TransferEvent) -> Void) {
-        precondition(!isStopped, "start after stop")
+        guard !isStopped else { return }
         precondition(numbers[spec.id] == nil, "two transfers of one download")
         lastNumber += 1
         let run = TransferRun(

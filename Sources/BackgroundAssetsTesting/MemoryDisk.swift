@@ -39,17 +39,17 @@ struct MemoryDisk {
     }
 
     /// Finds or makes a file; a nil name makes one that nobody else finds.
-    mutating func open(_ name: String?, create: Bool) -> (file: Int, isNew: Bool)? {
+    mutating func open(_ name: String?, create: Bool) -> Int? {
         if let name, let known = names[name] {
             files[known]?.openCount += 1
-            return (known, false)
+            return known
         }
         guard create || name == nil else { return nil }
         let file = nextFile
         nextFile += 1
         files[file] = File(openCount: 1)
         if let name { names[name] = file }
-        return (file, true)
+        return file
     }
 
     mutating func close(_ file: Int, handle: Int) {

@@ -9,7 +9,7 @@ private final class OpenFile {
     let handle: Int
     let life: Int
     let deletesOnClose: String?
-    /// The first sync also makes names durable: a journal or log that was made through this handle.
+    /// The first sync also makes names durable: a journal or log that this handle may have made, as unix VFS asks.
     var syncsNames: Bool
 
     init(vfs: MemoryVFS, file: Int, handle: Int, life: Int, deletesOnClose: String?, syncsNames: Bool) {
@@ -107,18 +107,18 @@ private let openCallback:
         record.initialize(to: FileRecord(base: sqlite3_file(pMethods: nil), open: nil))
         let vfs = owner(rawVFS)
         let name = path.map { String(cString: $0) }
-        let opened = vfs.disk.withLock { disk -> (file: Int, isNew: Bool, handle: Int, life: Int)? in
+        let opened = vfs.disk.withLock { disk -> (file: Int, handle: Int, life: Int)? in
             let creates = flags & SQLITE_OPEN_CREATE != 0
             if let name, disk.names[name] == nil, creates, disk.fails() { return nil }
-            guard let (file, isNew) = disk.open(name, create: creates) else { return nil }
-            return (file, isNew, disk.handle(), disk.life)
+            guard let file = disk.open(name, create: creates) else { return nil }
+            return (file, disk.handle(), disk.life)
         }
         guard let opened else { return SQLITE_CANTOPEN }
         let isJournal = flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL) != 0
         let file = OpenFile(
             vfs: vfs, file: opened.file, handle: opened.handle, life: opened.life,
             deletesOnClose: flags & SQLITE_OPEN_DELETEONCLOSE != 0 ? name : nil,
-            syncsNames: opened.isNew && isJournal)
+            syncsNames: isJournal && flags & SQLITE_OPEN_CREATE != 0)
         record.pointee.open = Unmanaged.passRetained(file).toOpaque()
         record.pointee.base.pMethods = UnsafePointer(FileMethods.pointer)
         outputFlags?.pointee = flags

@@ -40,6 +40,8 @@ package final class ScriptedExtension: ExtensionRunner {
         package var uniqueIdentifier: String
         /// The service's process, counted from 1.
         package var process: Int
+        /// What the script said for a message.
+        package var answer: MessageAnswer?
         /// Nil while it runs, and for good when the service died meanwhile.
         package var outcome: EntryPointOutcome?
     }
@@ -160,6 +162,7 @@ package final class ScriptedExtension: ExtensionRunner {
             guard state.messageAnswers[request.identifier]?.isEmpty == false else { return .moved }
             return state.messageAnswers[request.identifier]?.removeFirst() ?? .moved
         }
+        state.withLock { $0.calls[number].answer = answer }
         switch answer {
         case .moved: return move(request, path)
         case .left: return .handled

@@ -42,8 +42,9 @@ package final class SimulatedDevice {
     private var process: Process?
     private let lastRow = Guarded<Int64>(0)
 
-    /// Services that were killed, and power cuts; the one that a power cut ends is not counted as killed.
+    /// Services that were killed and stopped, and power cuts; the one that a power cut ends is not counted as killed.
     package private(set) var kills = 0
+    package private(set) var stops = 0
     package private(set) var powerCuts = 0
 
     package init(seed: UInt64, capacity: Int64 = 1 << 40) {
@@ -149,10 +150,17 @@ package final class SimulatedDevice {
         endProcess(cut)
     }
 
-    /// Ends the service as a signal does, waits for it, and starts another.
-    package func restart() throws {
+    /// Ends the service as a signal does.
+    package func stop() throws {
         try call { await $0.stop() }
+        loop.note("stopped")
+        stops += 1
         endProcess()
+    }
+
+    /// Ends the service as a signal does, and starts another.
+    package func restart() throws {
+        try stop()
         try start()
     }
 
@@ -221,7 +229,7 @@ package final class SimulatedDevice {
     }
 
     /// Runs until the service has nothing to do any more, and what it noted is written.
-    package func settle(limit: Duration = .seconds(86400)) throws {
+    package func settle(limit: Duration = .seconds(2 * 86400)) throws {
         try loop.run(until: { inspect { !$0.isBusy } ?? false }, limit: limit)
         try loop.advance(by: .seconds(1))
     }

@@ -81,6 +81,13 @@ struct TransferPlanRequestTests {
             testDescription: "the file holds another version than the note", label: "\"v2\"", resume: note(), keeps: 0),
         Case(testDescription: "the file does not say what it holds", label: nil, resume: note(), keeps: 0),
         Case(testDescription: "a complete file: the last byte again", length: 100, resume: note(), keeps: 99),
+        Case(
+            testDescription: "a complete file whose last byte was cut off to ask again", length: 99,
+            resume: note(synced: 100), keeps: 99),
+        Case(
+            testDescription: "the same in another epoch", length: 99, resume: note(synced: 100, epoch: "boot:2"),
+            keeps: 99),
+        Case(testDescription: "a note beyond the whole", length: 100, resume: note(synced: 101), keeps: 0),
         Case(testDescription: "more bytes than the whole", length: 101, resume: note(), keeps: 0),
         Case(testDescription: "an unknown whole", length: 60, resume: note(total: 0), keeps: 60),
         Case(testDescription: "a spoilt note", resume: note(total: -1, synced: -5), keeps: 0),

@@ -1,4 +1,4 @@
-// One installation whose service is killed at chosen steps and started again until all is done.
+// One installation whose service is ended at chosen steps and started again until all is done.
 import AssetsModel
 import AssetsOS
 import AssetsService
@@ -8,9 +8,11 @@ import BackgroundAssetsTesting
 /// A run of a scenario from the first start of the service to rest.
 struct InterruptedRun {
     /// When the service is ended.
-    enum Step: Hashable {
+    enum Step: Hashable, Sendable {
         /// After so many lines of the trace.
         case note(Int)
+        /// After a line that begins so.
+        case line(String)
         /// In the middle of this call of the file tree: it and those after it do nothing.
         case file(Int)
         /// In the middle of this writing call of SQLite's.
@@ -18,15 +20,20 @@ struct InterruptedRun {
     }
 
     /// How it is ended.
-    enum End: Hashable {
+    enum End: Hashable, Sendable {
         case kill
         case powerCut(PowerCut)
+        /// As a signal ends it.
+        case stop
     }
+
+    /// How long a run may take in virtual time: two days are more than any retry.
+    private static let limit = Duration.seconds(48 * 3600)
 
     let scenario: Scenario
     let device: SimulatedDevice
-    /// True once the service has promised the installation to the user.
-    private let isPromised = Guarded(false)
+    /// The installation that the service has promised to the user.
+    private let promise = Guarded<String?>(nil)
 
     init(_ scenario: Scenario, seed: UInt64) {
         self.scenario = scenario
@@ -37,72 +44,108 @@ struct InterruptedRun {
     /// The steps of each process are counted anew.
     func run(_ interruptions: [(step: Step, end: End)] = []) throws {
         for (step, end) in interruptions {
-            let reached = arm(step)
             device.begin()
-            try proceed(until: reached)
-            let isReached = reached()
-            device.tree.setFault(nil)
-            device.vfs.setFault(nil)
-            guard isReached else { break }
-            switch end {
-            case .kill: device.kill()
-            case .powerCut(let cut): device.powerCut(cut)
-            }
+            guard try proceed(to: step) else { break }
+            try finish(end)
         }
         if !device.isRunning { device.begin() }
-        try proceed(until: { false })
+        try proceed(until: { isDone })
         try device.loop.advance(by: .seconds(1))
     }
 
-    private func arm(_ step: Step) -> () -> Bool {
-        switch step {
-        case .note(let count):
-            let end = device.loop.noteCount + count
-            return { [loop = device.loop] in loop.noteCount >= end }
-        case .file(let count):
-            let end = device.tree.calls + count
-            device.tree.setFault { $0.number >= end ? 5 : nil }
-            return { [tree = device.tree] in tree.calls >= end }
-        case .page(let count):
-            let end = device.vfs.calls + count
-            device.vfs.setFault(.dies(call: end))
-            return { [vfs = device.vfs] in vfs.calls >= end }
+    /// Cancels the installation after so many lines, ends the service at a step after that, and runs to rest. False
+    /// when the installation ended before.
+    func cancel(after notes: Int, kill step: Step?) throws -> Bool {
+        device.begin()
+        guard try proceed(to: .note(notes)) else { return false }
+        // Before its id is known, nobody can cancel it.
+        try proceed(until: { promise.withLock { $0 != nil } })
+        let id = promise.withLock { $0 } ?? ""
+        let isCancelled = Guarded<Bool?>(nil)
+        device.spawn { service, _ in
+            let isDone = (try? await service.cancelInstall(id)) != nil
+            isCancelled.withLock { $0 = isDone }
+        }
+        try proceed(until: { isCancelled.withLock { $0 != nil } })
+        guard isCancelled.withLock({ $0 == true }) else { return false }
+        if let step, try proceed(to: step, until: { isIdle }) {
+            try finish(.kill)
+            device.begin()
+        }
+        try proceed(until: { isIdle })
+        try device.loop.advance(by: .seconds(1))
+        return true
+    }
+
+    private func finish(_ end: End) throws {
+        switch end {
+        case .kill: device.kill()
+        case .powerCut(let cut): device.powerCut(cut)
+        case .stop: if device.isReady { try device.stop() } else { device.kill() }
         }
     }
 
-    /// Runs until all is done or `isReached`; asks for the installation as soon as the service can be asked.
-    private func proceed(until isReached: () -> Bool) throws {
-        let isAsked = Guarded(false)
+    // MARK: Steps
+
+    /// True when the step was reached before the end.
+    private func proceed(to step: Step, until isEnd: (() -> Bool)? = nil) throws -> Bool {
+        let isReached = arm(step)
+        try proceed(until: { isReached() || isEnd?() ?? isDone })
+        let reached = isReached()
+        device.tree.setFault(nil)
+        device.vfs.setFault(nil)
+        return reached
+    }
+
+    private func arm(_ step: Step) -> () -> Bool {
+        let (loop, tree, vfs) = (device.loop, device.tree, device.vfs)
+        switch step {
+        case .note(let count):
+            let end = loop.noteCount + count
+            return { loop.noteCount >= end }
+        case .line(let start):
+            let first = loop.noteCount
+            return { loop.trace[first...].contains { $0.hasPrefix(start) } }
+        case .file(let count):
+            let end = tree.calls + count
+            tree.setFault { $0.number >= end ? 5 : nil }
+            return { tree.calls >= end }
+        case .page(let count):
+            let end = vfs.calls + count
+            vfs.setFault(.dies(call: end))
+            return { vfs.calls >= end }
+        }
+    }
+
+    /// Runs until `isEnd`; asks for the installation as soon as the service can be asked.
+    private func proceed(until isEnd: () -> Bool) throws {
+        var isAsked = false
         try device.loop.run(
             until: {
-                if isReached() { return true }
-                if device.startFailure != nil { return true }
-                guard device.isReady else { return false }
-                if !isPromised.withLock({ $0 }), !isAsked.withLock({ $0 }) {
-                    isAsked.withLock { $0 = true }
+                if isEnd() || device.startFailure != nil { return true }
+                if device.isReady, !isAsked, promise.withLock({ $0 }) == nil {
+                    isAsked = true
                     ask()
                 }
-                return isDone
-            }, limit: .seconds(7200))
-        if let failure = device.startFailure, !isReached() {
+                return false
+            }, limit: Self.limit)
+        if let failure = device.startFailure, !isEnd() {
             throw SimulatedFailure(seed: device.seed, reason: "the service did not start: \(failure)")
         }
     }
 
     /// As a user would who got no answer: looks whether the installation is known, else asks for it.
     private func ask() {
-        let isPromised = isPromised
+        let promise = promise
         device.spawn { service, store in
-            let known = (try? await store.installations()) ?? []
-            if known.isEmpty { _ = try await service.install(source: Scenario.source, kind: .store) }
-            isPromised.withLock { $0 = true }
+            let known = try await store.installations().first?.id
+            let id: String
+            if let known { id = known } else { id = try await service.install(source: Scenario.source, kind: .store) }
+            promise.withLock { $0 = id }
         }
     }
 
-    private var isDone: Bool {
-        guard isPromised.withLock({ $0 }) else { return false }
-        return device.inspect { service in
-            !service.isBusy && service.installedApps().contains { $0.gate == .open }
-        } ?? false
-    }
+    private var isDone: Bool { isIdle && device.inspect { $0.installedApps().contains { $0.gate == .open } } == true }
+
+    private var isIdle: Bool { promise.withLock({ $0 }) != nil && device.inspect { !$0.isBusy } == true }
 }

@@ -9,29 +9,83 @@ extension Scenario {
     /// Everything that is not as it must be after a finished installation; one line each.
     func problems(of device: SimulatedDevice) throws -> [String] {
         var found = device.extensions.problems
-        found += filesOutOfPlace(device)
+        for asset in assets {
+            found += messagesOutOfPlace(asset, device)
+            found += fileOutOfPlace(asset, device)
+            found += bytesFetchedTwice(asset, device)
+        }
         found += leftovers(device)
         found += try recordsOutOfPlace(device)
-        found += messagesOutOfPlace(device)
-        found += bytesFetchedTwice(device)
         return found
     }
 
-    /// Each asset lies whole where the extension moved it.
-    private func filesOutOfPlace(_ device: SimulatedDevice) -> [String] {
-        assets.compactMap { asset in
-            let place = ScriptedExtension.place(of: asset.identifier, group: Self.group)
-            guard let bytes = try? device.tree.read(place, limit: .max) else { return "\(place) is not there" }
-            return bytes == device.server.content(of: asset.url) ? nil : "\(place) holds other bytes"
+    /// Nothing is left of an installation that was cancelled.
+    func remains(on device: SimulatedDevice) throws -> [String] {
+        let folders = [
+            "Applications", "Applications/.staging", "Transfers", "Containers/Group", "Containers/Extension",
+        ]
+        var found = folders.flatMap { folder in
+            ((try? device.tree.list(folder)) ?? []).filter { $0 != ".staging" }.map { "\(folder)/\($0) was left" }
+        }
+        let (apps, downloads, intents) = try device.query { store in
+            (try store.apps(), try store.downloads(limit: 100), try store.intents())
+        }
+        found += apps.map { "the app \($0.id) was left" }
+        found += downloads.map { "the row of \($0.request.identifier) was left in state \($0.state)" }
+        found += intents.map { "an intent was left open: \($0)" }
+        return found
+    }
+
+    /// Handled or given up; and after that told again only by a service that could not know.
+    private func messagesOutOfPlace(_ asset: Asset, _ device: SimulatedDevice) -> [String] {
+        let name = asset.identifier
+        let calls = device.messages(of: name)
+        guard let last = calls.last else { return wasAsked(device) ? ["\(name) was never told of"] : [] }
+        var found: [String] = []
+        if Set(calls.map(\.uniqueIdentifier)).count > 1 { found.append("\(name) had two downloads") }
+        let ends = calls.filter { $0.isFinal }.map(\.process)
+        if Set(ends).count < ends.count { found.append("\(name) was told of again after it was handled") }
+        let deaths = calls.filter { $0.process == last.process && !$0.isFinal }.count
+        if !last.isFinal && deaths < PolicyNumbers.deliveriesMax { found.append("\(name) ended with \(last)") }
+        return found
+    }
+
+    /// True when the extension was asked and its answer counted.
+    private func wasAsked(_ device: SimulatedDevice) -> Bool {
+        device.extensions.calls.contains { call in
+            if call.kind == .content, case .downloads = call.outcome { true } else { false }
         }
     }
 
+    /// A file lies whole where the extension moved it, or where it was when nobody wanted it.
+    private func fileOutOfPlace(_ asset: Asset, _ device: SimulatedDevice) -> [String] {
+        guard let last = device.messages(of: asset.identifier).last, last.kind == .finished else { return [] }
+        let vended = "\(Self.caches)/\(last.uniqueIdentifier)/\(asset.identifier)"
+        let moved = ScriptedExtension.place(of: asset.identifier, group: Self.group)
+        let isMoved = device.messages(of: asset.identifier).contains { $0.hasMoved }
+        if last.outcome == .handled && last.answer == .left {
+            return (try? device.tree.status(vended)) == nil ? [] : ["\(vended) was left"]
+        }
+        // A power cut right after the extension's answer may undo its move: then it was told again.
+        let places = isMoved ? [moved, vended] : [vended]
+        let found = places.compactMap { try? device.tree.read($0, limit: .max) }
+        guard let bytes = found.first, found.count == 1 else {
+            return ["\(asset.identifier) is there \(found.count) times"]
+        }
+        return bytes == device.server.content(of: asset.url) ? [] : ["\(asset.identifier) holds other bytes"]
+    }
+
     private func leftovers(_ device: SimulatedDevice) -> [String] {
-        let caches = "Containers/Group/\(Self.group)/Library/Caches/.BackgroundAssets"
         let manifests = "Containers/Extension/\(Self.app).Downloader/Manifests"
-        return ["Transfers", "Applications/.staging", caches, manifests].flatMap { folder in
+        var found = ["Transfers", "Applications/.staging", manifests].flatMap { folder in
             ((try? device.tree.list(folder)) ?? []).map { "\(folder)/\($0) was left" }
         }
+        // What nobody handled stays where it was handed over.
+        let kept = Set(device.extensions.calls.filter { $0.outcome != .handled }.map(\.uniqueIdentifier))
+        found += ((try? device.tree.list(Self.caches)) ?? []).filter { !kept.contains($0) }.map {
+            "\(Self.caches)/\($0) was left"
+        }
+        return found
     }
 
     private func recordsOutOfPlace(_ device: SimulatedDevice) throws -> [String] {
@@ -51,32 +105,22 @@ extension Scenario {
         return found
     }
 
-    /// Each message was handled, and after that told again only by a service that could not know.
-    private func messagesOutOfPlace(_ device: SimulatedDevice) -> [String] {
-        var found: [String] = []
-        for asset in assets {
-            let calls = device.extensions.calls.filter { $0.kind == .finished && $0.identifier == asset.identifier }
-            if !calls.contains(where: { $0.outcome == .handled }) {
-                found.append("\(asset.identifier) was not handled")
-            }
-            if Set(calls.map(\.uniqueIdentifier)).count > 1 { found.append("\(asset.identifier) had two downloads") }
-            let handlers = calls.filter { $0.outcome == .handled }.map(\.process)
-            if Set(handlers).count < handlers.count { found.append("\(asset.identifier) was handled twice") }
-            if let last = calls.last, last.outcome != .handled {
-                found.append("\(asset.identifier) ended with \(last)")
-            }
-        }
-        return found
+    /// The end of a process costs what was not written yet, a power cut what was not synced; a version without a name begins anew.
+    private func bytesFetchedTwice(_ asset: Asset, _ device: SimulatedDevice) -> [String] {
+        guard let rate = asset.bytesPerSecond, asset.etag != nil else { return [] }
+        let log = device.server.log(of: asset.url)
+        let sent = log.reduce(0) { $0 + $1.sent }
+        // A tenth of a second until bytes are written and two until they are synced, the pieces on the way, and the
+        // last byte, which is asked for again to see whether the version is still the server's.
+        let ends = device.kills + device.stops
+        let bound = asset.length + log.count + ends * rate / 4 + device.powerCuts * rate * 5 / 2
+        return sent <= bound ? [] : ["\(sent) bytes of \(asset.identifier) were sent, at most \(bound) are sensible"]
     }
+}
 
-    /// A kill costs what was not written yet, a power cut what was not synced.
-    private func bytesFetchedTwice(_ device: SimulatedDevice) -> [String] {
-        assets.compactMap { asset in
-            let sent = device.server.log(of: asset.url).reduce(0) { $0 + $1.sent }
-            guard let rate = asset.bytesPerSecond else { return nil }
-            // A tenth of a second until bytes are written and two until they are synced, and the pieces on the way.
-            let bound = asset.length + device.kills * rate / 4 + device.powerCuts * rate * 5 / 2
-            return sent <= bound ? nil : "\(sent) bytes of \(asset.identifier) were sent, at most \(bound) are sensible"
-        }
-    }
+extension ScriptedExtension.Call {
+    /// Nobody gets the message again.
+    fileprivate var isFinal: Bool { outcome == .handled || outcome == .notImplemented }
+
+    fileprivate var hasMoved: Bool { kind == .finished && outcome == .handled && answer == .moved }
 }

@@ -1,18 +1,21 @@
-// One app, its manifest and its assets on a simulated device, and what must hold of them in the end.
+// One app, its manifest and its assets on a simulated network.
 import AssetsModel
 import AssetsOS
 import AssetsService
 import AssetsStore
 import BackgroundAssetsTesting
 
-/// What an app on the simulated network consists of.
+/// What an app consists of, and how its servers and its extension behave.
 struct Scenario {
     struct Asset {
         var identifier: String
         var length: Int
         var isEssential: Bool
+        var priority = 0
         var bytesPerSecond: Int?
+        var etag: String? = "\"1\""
         var answers: [ScriptedResource.Answer] = []
+        var messageAnswers: [ScriptedExtension.MessageAnswer] = []
 
         var url: String { "https://cdn.example.com/\(identifier)" }
     }
@@ -21,43 +24,73 @@ struct Scenario {
     static let group = "group.org.example.app"
     static let source = "/apps/Simulated.app"
     static let manifestURL = "https://cdn.example.com/manifest"
+    static let caches = "Containers/Group/\(group)/Library/Caches/.BackgroundAssets"
 
+    /// Long enough in time for progress and syncs, short in bytes.
     var assets = [
-        Asset(identifier: "e1", length: 600_000, isEssential: true, bytesPerSecond: 400_000),
-        Asset(identifier: "e2", length: 90_000, isEssential: true, bytesPerSecond: 400_000),
-        Asset(identifier: "l1", length: 300_000, isEssential: false, bytesPerSecond: 200_000),
-        Asset(identifier: "l2", length: 20_000, isEssential: false),
+        Asset(identifier: "e1", length: 60_000, isEssential: true, bytesPerSecond: 40_000),
+        Asset(identifier: "e2", length: 9_000, isEssential: true, bytesPerSecond: 40_000),
+        Asset(identifier: "l1", length: 30_000, isEssential: false, bytesPerSecond: 20_000),
+        Asset(identifier: "l2", length: 2_000, isEssential: false),
     ]
     var manifestAnswers: [ScriptedResource.Answer] = []
+    var contentAnswers: [ScriptedExtension.ContentAnswer] = []
     var essentialAllowance: Int64? = 1 << 30
 
     /// A device to which the app and its servers are known; its service does not run yet.
     func device(seed: UInt64) -> SimulatedDevice {
         let device = SimulatedDevice(seed: seed)
-        let entries = assets.map {
-            ScriptedManifest.Entry($0.identifier, $0.url, size: $0.length, isEssential: $0.isEssential)
-        }
         device.staging.set(
             Self.source,
             .simulated(Self.app, manifestURL: Self.manifestURL, essentialAllowance: essentialAllowance))
-        device.server.set(
-            Self.manifestURL, ScriptedResource(.bytes(ScriptedManifest.bytes(entries)), answers: manifestAnswers))
+        device.server.set(Self.manifestURL, ScriptedResource(.bytes(manifest), answers: manifestAnswers))
+        device.extensions.answerContent(contentAnswers)
         for (index, asset) in assets.enumerated() {
             device.server.set(
                 asset.url,
                 ScriptedResource(
-                    .generated(length: asset.length, seed: UInt64(index)), bytesPerSecond: asset.bytesPerSecond,
-                    answers: asset.answers))
+                    .generated(length: asset.length, seed: UInt64(index)), etag: asset.etag,
+                    bytesPerSecond: asset.bytesPerSecond, answers: asset.answers))
+            device.extensions.answerMessages(of: asset.identifier, asset.messageAnswers)
         }
         return device
     }
 
-    /// The device after a whole installation with nothing in its way.
-    func installed(seed: UInt64) throws -> SimulatedDevice {
-        let device = device(seed: seed)
-        try device.start()
-        _ = try device.install()
-        try device.settle()
-        return device
+    private var manifest: [UInt8] {
+        ScriptedManifest.bytes(
+            assets.map {
+                ScriptedManifest.Entry(
+                    $0.identifier, $0.url, size: $0.length, isEssential: $0.isEssential, priority: $0.priority)
+            })
+    }
+}
+
+extension SimulatedDevice {
+    /// Starts the service, installs the scenario's app and lets everything come to rest.
+    func installAndSettle() throws {
+        try start()
+        _ = try install(Scenario.source)
+        try settle()
+    }
+
+    /// All journal rows.
+    func journal() throws -> [JournalEntry] {
+        try query { try $0.journal(limit: 1000).map(\.entry) }
+    }
+
+    /// The only row of an event.
+    func row(_ event: JournalEvent, _ reason: Reason? = nil) throws -> JournalEntry? {
+        let rows = try journal().filter { $0.event == event && (reason == nil || $0.reason == reason) }
+        return rows.count == 1 ? rows.first : nil
+    }
+
+    /// Calls of the extension about one download.
+    func messages(of identifier: String) -> [ScriptedExtension.Call] {
+        extensions.calls.filter { $0.identifier == identifier }
+    }
+
+    /// The bytes that the extension moved to their place.
+    func moved(_ identifier: String) -> [UInt8]? {
+        try? tree.read(ScriptedExtension.place(of: identifier, group: Scenario.group), limit: .max)
     }
 }

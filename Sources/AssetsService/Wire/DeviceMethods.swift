@@ -43,10 +43,10 @@ private func serveInstallation(_ dispatcher: inout WireDispatcher<AssetsService,
         } catch { peer.refuse(header, error) }
     }
     dispatcher.on(DeviceInterface.CancelInstall.self) { service, peer, header, parameters in
-        do throws(AssetsError) {
-            try service.cancelInstall(parameters.install)
-            peer.reply(DeviceInterface.CancelInstall.self, Nothing(), to: header)
-        } catch { peer.refuse(header, error) }
+        service.answer(DeviceInterface.CancelInstall.self, header, to: peer) { service throws(AssetsError) in
+            try await service.cancelInstall(parameters.install)
+            return Nothing()
+        }
     }
 }
 

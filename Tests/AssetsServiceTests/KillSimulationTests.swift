@@ -1,0 +1,101 @@
+// The service is killed, or the power is cut, at every step of an installation.
+import AssetsModel
+import AssetsOS
+import AssetsService
+import AssetsStore
+import BackgroundAssetsTesting
+import Testing
+
+@Suite("Simulated kills")
+struct KillSimulationTests {
+    /// How to end the service, and every which step of disk calls is tried: a run costs some 20 ms.
+    static let ends: [InterruptedRun.End] = [.kill, .powerCut(.forgetsAll), .powerCut(.forgetsSome(seed: 1))]
+    private static let width = 5
+
+    /// Ends the service at one step after the other until a run no longer reaches the step.
+    private func sweep(_ end: InterruptedRun.End, by width: Int, _ step: (Int) -> InterruptedRun.Step) throws {
+        let scenario = Scenario()
+        // Another offset for each end, so that together they try more steps.
+        var number = 1 + (Self.ends.firstIndex(of: end) ?? 0) % width
+        while true {
+            let run = InterruptedRun(scenario, seed: 1)
+            try run.run([(step(number), end)])
+            guard run.device.kills + run.device.powerCuts > 0 else { break }
+            let problems = try scenario.problems(of: run.device)
+            #expect(problems == [], "seed 1, \(end) at \(step(number))")
+            number += width
+        }
+        #expect(number > 40, "the sweep ended too early")
+    }
+
+    @Test("Ended after any line of its history, the service goes on where it was", arguments: ends)
+    func notes(_ end: InterruptedRun.End) throws {
+        try sweep(end, by: 1) { .note($0) }
+    }
+
+    @Test("Ended in the middle of a file call, the service goes on where it was", arguments: ends)
+    func fileCalls(_ end: InterruptedRun.End) throws {
+        try sweep(end, by: Self.width) { .file($0) }
+    }
+
+    @Test("Ended in the middle of a transaction, the service goes on where it was", arguments: ends)
+    func pages(_ end: InterruptedRun.End) throws {
+        try sweep(end, by: Self.width) { .page($0) }
+    }
+
+    @Test("A cancelled installation leaves nothing, whenever it is cancelled and whatever dies then")
+    func cancelled() throws {
+        var number = 3
+        while true {
+            let run = InterruptedRun(Scenario(), seed: 1)
+            guard try run.cancel(after: number, kill: nil) else { break }
+            let remains = try Scenario().remains(on: run.device)
+            #expect(remains == [], "cancelled after \(number) lines")
+            for step in stride(from: 1 + number % 3, to: 12, by: 3) {
+                let run = InterruptedRun(Scenario(), seed: 1)
+                _ = try run.cancel(after: number, kill: .file(step))
+                let remains = try Scenario().remains(on: run.device)
+                #expect(remains == [], "cancelled after \(number), killed at file \(step)")
+            }
+            number += 1
+        }
+        #expect(number > 15, "the sweep ended too early")
+    }
+
+    @Test("A power cut costs no more than what was not synced")
+    func longFile() throws {
+        var scenario = Scenario()
+        scenario.assets = [
+            Scenario.Asset(identifier: "e1", length: 400_000, isEssential: true, bytesPerSecond: 20_000)
+        ]
+        for seconds in [3, 7, 13, 19] {
+            let device = scenario.device(seed: 7)
+            try device.start()
+            _ = try device.install(Scenario.source)
+            try device.loop.advance(by: .seconds(seconds))
+            device.powerCut()
+            try device.start()
+            try device.settle()
+            let problems = try scenario.problems(of: device)
+            #expect(problems == [], "cut after \(seconds) s")
+            #expect(device.server.log(of: scenario.assets[0].url).map(\.status) == [200, 206])
+        }
+    }
+
+    @Test("An installation that ended is known for a while after a restart, then forgotten")
+    func memory() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 8)
+        try device.start()
+        let id = try device.install(Scenario.source)
+        try device.settle()
+        try device.restart()
+        let status = Guarded<InstallStatus?>(nil)
+        _ = try device.call { service in
+            try service.follow(install: id) { update in status.withLock { $0 = update } }
+        }
+        #expect(status.withLock { $0 }?.phase == .launchable)
+        try device.loop.advance(by: PolicyNumbers.installationMemory + .seconds(1))
+        #expect(try device.query { try $0.installations() } == [])
+    }
+}

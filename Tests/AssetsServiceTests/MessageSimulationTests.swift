@@ -1,0 +1,100 @@
+// Messages: who gets them, how often, and what becomes of the files.
+import AssetsModel
+import AssetsOS
+import AssetsService
+import AssetsStore
+import BackgroundAssetsTesting
+import Testing
+
+@Suite("Simulated messages")
+struct MessageSimulationTests {
+    private func scenario(_ answers: [ScriptedExtension.MessageAnswer]) -> Scenario {
+        var scenario = Scenario()
+        scenario.assets[1].messageAnswers = answers
+        return scenario
+    }
+
+    private func settled(_ scenario: Scenario) throws -> SimulatedDevice {
+        let device = scenario.device(seed: 1)
+        try device.installAndSettle()
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+        return device
+    }
+
+    @Test("An extension that dies in its callback gets the message again")
+    func redelivery() throws {
+        let device = try settled(scenario([.died, .hangs, .died]))
+        let calls = device.messages(of: "e2")
+        #expect(calls.count == 4)
+        #expect(calls.last?.outcome == .handled)
+        #expect(Set(calls.map(\.uniqueIdentifier)).count == 1)
+    }
+
+    @Test("A message that kills its extension every time is given up, its file stays")
+    func givenUp() throws {
+        let device = try settled(scenario(Array(repeating: .died, count: 20)))
+        #expect(device.messages(of: "e2").count == PolicyNumbers.deliveriesMax)
+        let folders = try device.tree.list(Scenario.caches)
+        #expect(folders.count == 1)
+        let path = "\(Scenario.caches)/\(try #require(folders.first))/e2"
+        #expect(try device.tree.attribute(path, name: "user.backgroundassets.purgeable") != nil)
+        #expect(try device.row(.messageClosed, .crash) != nil)
+    }
+
+    @Test("An extension without the method is not asked twice, the file stays and may be purged")
+    func notImplemented() throws {
+        let device = try settled(scenario([.notImplemented]))
+        #expect(device.messages(of: "e2").count == 1)
+        #expect(try device.tree.list(Scenario.caches).count == 1)
+        #expect(try device.row(.messageClosed, .notImplemented) != nil)
+    }
+
+    @Test("A file that is not moved goes when the callback has ended")
+    func unmoved() throws {
+        let device = try settled(scenario([.left]))
+        #expect(try device.tree.list(Scenario.caches) == [])
+        #expect(device.moved("e2") == nil)
+        #expect(try device.row(.fileDeleted)?.reason == .unmoved)
+    }
+
+    @Test("A delegate that handles a message keeps it from the extension")
+    func delegate() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 2)
+        try device.start()
+        let events = Guarded<[SessionEvent]>([])
+        let session = try device.call { service in
+            let id = service.openSession(app: Scenario.app, isExtension: false) { event in
+                events.withLock { $0.append(event) }
+            }
+            try service.setDelegate(true, session: id, app: Scenario.app)
+            return id
+        }
+        _ = try device.install(Scenario.source)
+        let finished = { events.withLock { $0.filter { if case .finished = $0 { true } else { false } } } }
+        try device.loop.run(until: { finished().count == 4 })
+        #expect(device.extensions.calls.map(\.kind) == [.content])
+        for case .finished(let record, let path, let number) in finished() {
+            #expect(path.hasPrefix("/device/\(Scenario.caches)/\(record.id)/"))
+            try device.call { try $0.answer(session: session, app: Scenario.app, number: number, isHandled: true) }
+        }
+        try device.call { $0.closeSession(session) }
+        try device.settle()
+        #expect(try device.tree.list(Scenario.caches) == [])
+        #expect(device.extensions.calls.count == 1)
+        for asset in scenario.assets { #expect(progressOf(asset.identifier, events) == asset.length) }
+    }
+
+    /// Sum of what was told as written.
+    private func progressOf(_ identifier: String, _ events: borrowing Guarded<[SessionEvent]>) -> Int {
+        events.withLock { events in
+            events.reduce(0) { sum, event in
+                guard case .progress(let record, let written, _, _) = event,
+                    record.request.identifier == identifier
+                else { return sum }
+                return sum + Int(written)
+            }
+        }
+    }
+}

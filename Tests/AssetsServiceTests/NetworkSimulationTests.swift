@@ -1,0 +1,175 @@
+// Servers and networks that fail: retries, patience, resumption.
+import AssetsModel
+import AssetsOS
+import AssetsService
+import AssetsStore
+import BackgroundAssetsTesting
+import Testing
+
+@Suite("Simulated network")
+struct NetworkSimulationTests {
+    private func settled(_ scenario: Scenario, seed: UInt64 = 1) throws -> SimulatedDevice {
+        let device = scenario.device(seed: seed)
+        try device.installAndSettle()
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+        return device
+    }
+
+    /// One essential asset that gets these answers first.
+    private func scenario(essential answers: [ScriptedResource.Answer]) -> Scenario {
+        var scenario = Scenario()
+        scenario.assets[0].answers = answers
+        return scenario
+    }
+
+    @Test("A server that is busy at first is asked again after a pause, and the gate waits")
+    func busyServer() throws {
+        let device = try settled(scenario(essential: [.status(503), .status(503)]))
+        let log = device.server.log(of: "https://cdn.example.com/e1")
+        #expect(log.map(\.status) == [503, 503, 200])
+        #expect(log[1].time - log[0].time >= .seconds(1))
+        #expect(log[1].time - log[0].time <= .seconds(3))
+        #expect(log[2].time - log[1].time <= .seconds(5))
+        #expect(try device.row(.gateOpened)?.detail == "complete")
+        #expect(try device.journal().filter { $0.event == .downloadWaits }.map(\.reason) == [.http, .http])
+    }
+
+    @Test("A server's own word on when to come back is kept")
+    func retryAfter() throws {
+        let later = HeaderField(name: "Retry-After", value: "7")
+        let device = try settled(scenario(essential: [.status(503, [later])]))
+        let log = device.server.log(of: "https://cdn.example.com/e1")
+        #expect(log.count == 2)
+        #expect(log[1].time - log[0].time >= .seconds(7))
+        #expect(log[1].time - log[0].time < .seconds(8))
+    }
+
+    @Test("An essential asset whose server stays away fails, its message follows the gate")
+    func serverStaysAway() throws {
+        let device = try settled(scenario(essential: Array(repeating: .status(500), count: 100)))
+        #expect(device.messages(of: "e1").map(\.kind) == [.failed])
+        #expect(try device.row(.gateOpened)?.detail == "complete")
+        let log = device.server.log(of: "https://cdn.example.com/e1")
+        let tried = try #require(log.last).time - log[0].time
+        #expect(tried >= .seconds(30) && tried < .seconds(35))
+    }
+
+    @Test("Non-essential downloads are tried for a day, with ever longer pauses")
+    func backgroundPatience() throws {
+        var scenario = Scenario()
+        scenario.assets[2].answers = Array(repeating: .status(503), count: 10_000)
+        let device = try settled(scenario)
+        #expect(device.messages(of: "l1").map(\.kind) == [.failed])
+        let log = device.server.log(of: "https://cdn.example.com/l1")
+        let pauses = zip(log.dropFirst(), log).map { $0.time - $1.time }
+        #expect(pauses.allSatisfy { $0 >= .milliseconds(20) && $0 <= .seconds(301) })
+        #expect(try #require(log.last).time - log[0].time >= .seconds(24 * 3600))
+        #expect(log.count > 300 && log.count < 2000)
+    }
+
+    @Test("The gate opens by itself when essential assets come too slowly, and they go on afterwards")
+    func gatePatience() throws {
+        var scenario = Scenario()
+        scenario.assets[0].bytesPerSecond = 200
+        let device = try settled(scenario)
+        let opened = try #require(try device.row(.gateOpened))
+        #expect(opened.reason == .timeout)
+        let shut = try #require(try device.row(.gateShut))
+        let waited = opened.time - shut.time
+        #expect(waited >= PolicyNumbers.gatePatience && waited < PolicyNumbers.gatePatience + .seconds(5))
+        #expect(device.moved("e1") == device.server.content(of: "https://cdn.example.com/e1"))
+    }
+
+    @Test("A connection that breaks costs no byte")
+    func brokenConnection() throws {
+        let device = try settled(scenario(essential: [.cut(after: 20_000), .cut(after: 20_000)]))
+        let log = device.server.log(of: "https://cdn.example.com/e1")
+        #expect(log.map(\.status) == [200, 206, 206])
+        #expect(log.map(\.offset) == [0, 20_000, 40_000])
+        #expect(log.reduce(0) { $0 + $1.sent } == 60_000)
+    }
+
+    @Test("A file that changes on the server meanwhile is never spliced")
+    func changedFile() throws {
+        let scenario = scenario(essential: [.cut(after: 20_000)])
+        let device = scenario.device(seed: 2)
+        try device.start()
+        _ = try device.install(Scenario.source)
+        let url = "https://cdn.example.com/e1"
+        try device.loop.run(until: { device.server.log(of: url).first?.sent == 20_000 })
+        device.server.set(
+            url, ScriptedResource(.generated(length: 60_000, seed: 99), etag: "\"2\"", bytesPerSecond: 40_000))
+        try device.settle()
+        #expect(device.moved("e1") == device.server.content(of: url))
+        #expect(device.server.log(of: url).map(\.status) == [200, 200])
+    }
+
+    @Test("A file of another size than announced fails when it is essential")
+    func wrongSize() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 3)
+        device.server.set("https://cdn.example.com/e1", ScriptedResource(.generated(length: 60_001, seed: 1)))
+        try device.installAndSettle()
+        #expect(device.messages(of: "e1").map(\.kind) == [.failed])
+        #expect(device.moved("e1") == nil)
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("A redirect within the allowed domains is followed, one out of them is not")
+    func redirects() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 4)
+        for (name, host) in [("e1", "other.example.com"), ("l1", "elsewhere.org")] {
+            let url = "https://cdn.example.com/\(name)"
+            var resource = ScriptedResource(.bytes(device.server.content(of: url) ?? []))
+            device.server.set("https://\(host)/\(name)", resource)
+            resource.redirect = "https://\(host)/\(name)"
+            device.server.set(url, resource)
+        }
+        try device.installAndSettle()
+        #expect(device.messages(of: "e1").map(\.kind) == [.finished])
+        #expect(device.messages(of: "l1").map(\.kind) == [.failed])
+        #expect(device.server.log.filter { $0.url.contains("elsewhere") } == [])
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("Without network the installation fails over in seconds; what is not essential waits for the network")
+    func offline() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 5)
+        try device.start()
+        _ = try device.install(Scenario.source)
+        try device.loop.run(until: { device.server.log.contains { $0.url.hasSuffix("/e1") } })
+        device.server.isReachable = false
+        try device.wait(for: .launchable, of: Scenario.app, limit: .seconds(10))
+        try device.loop.advance(by: .seconds(1800))
+        #expect(device.messages(of: "e1").map(\.kind) == [.failed])
+        #expect(device.messages(of: "l1") == [])
+        device.server.isReachable = true
+        try device.settle(limit: .seconds(301))
+        #expect(device.messages(of: "l1").map(\.kind) == [.finished])
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("A full disk fails what is essential at once, and the rest goes on when there is room")
+    func fullDisk() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 6)
+        device.tree.setCapacity(20_000)
+        try device.start()
+        _ = try device.install(Scenario.source)
+        try device.wait(for: .launchable, of: Scenario.app, limit: .seconds(60))
+        try device.loop.advance(by: .seconds(600))
+        #expect(device.messages(of: "e1").map(\.kind) == [.failed])
+        #expect(device.messages(of: "l1") == [])
+        device.tree.setCapacity(1 << 30)
+        try device.settle()
+        #expect(device.moved("l1") == device.server.content(of: "https://cdn.example.com/l1"))
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+}

@@ -1,0 +1,81 @@
+// Scenarios and interruptions drawn from a seed.
+import AssetsModel
+import AssetsOS
+import BackgroundAssetsTesting
+
+extension Scenario {
+    /// Assets, servers and an extension of all kinds.
+    static func random(_ seed: UInt64) -> Scenario {
+        var dice = SeededSequence(seed: seed, stream: "scenario")
+        var scenario = Scenario()
+        scenario.essentialAllowance = dice.next(below: 5) == 0 ? nil : 1 << 30
+        scenario.assets = (0..<dice.next(below: 6)).map { index in
+            .random(&dice, index, mayBeEssential: scenario.essentialAllowance != nil)
+        }
+        if dice.next(below: 4) == 0 { scenario.manifestAnswers = [.random(&dice)] }
+        if dice.next(below: 8) == 0 {
+            scenario.contentAnswers = [dice.coin() ? .died : dice.coin() ? .hangs : .notImplemented]
+        }
+        return scenario
+    }
+}
+
+extension Scenario.Asset {
+    fileprivate static func random(_ dice: inout SeededSequence, _ index: Int, mayBeEssential: Bool) -> Self {
+        let isEssential = mayBeEssential && dice.coin()
+        var asset = Self(
+            identifier: "a\(index)", length: 1 + dice.next(below: 40_000), isEssential: isEssential,
+            priority: dice.next(below: 3))
+        if dice.next(below: 3) > 0 { asset.bytesPerSecond = 5_000 + dice.next(below: 40_000) }
+        if dice.next(below: 5) == 0 { asset.etag = nil }
+        asset.answers = (0..<dice.next(below: 4)).map { _ in .random(&dice) }
+        asset.messageAnswers = (0..<dice.next(below: 3)).map { _ in .random(&dice) }
+        return asset
+    }
+}
+
+extension ScriptedResource.Answer {
+    fileprivate static func random(_ dice: inout SeededSequence) -> Self {
+        switch dice.next(below: 7) {
+        case 0: .status(503)
+        case 1: .status(429, [HeaderField(name: "Retry-After", value: "\(dice.next(below: 20))")])
+        case 2: dice.coin() ? .status(404) : .status(500)
+        case 3: .failure(TransportFailure(kind: .reset, code: URLErrorCode.networkConnectionLost, text: "reset"))
+        case 4: .cut(after: dice.next(below: 20_000))
+        default: .content
+        }
+    }
+}
+
+extension ScriptedExtension.MessageAnswer {
+    fileprivate static func random(_ dice: inout SeededSequence) -> Self {
+        switch dice.next(below: 8) {
+        case 0: .died
+        case 1: .hangs
+        case 2: .left
+        case 3: .notImplemented
+        default: .moved
+        }
+    }
+}
+
+extension InterruptedRun {
+    /// Up to four ends of the service at steps of all kinds.
+    static func interruptions(_ seed: UInt64) -> [(step: Step, end: End)] {
+        var dice = SeededSequence(seed: seed, stream: "interruptions")
+        return (0..<dice.next(below: 5)).map { _ in
+            let end: End =
+                switch dice.next(below: 3) {
+                case 0: .powerCut(.forgetsAll)
+                case 1: .powerCut(.forgetsSome(seed: dice.next()))
+                default: .kill
+                }
+            switch dice.next(below: 4) {
+            case 0: return (.note(1 + dice.next(below: 60)), .stop)
+            case 1: return (.note(1 + dice.next(below: 60)), end)
+            case 2: return (.file(1 + dice.next(below: 200)), end)
+            default: return (.page(1 + dice.next(below: 300)), end)
+            }
+        }
+    }
+}
