@@ -70,7 +70,10 @@ extension AssetsService {
 
     private func discard(_ intent: FinishIntent) async {
         let files = seams.files
-        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(intent.target.parentPath) }
+        // Files have folders of their own, except archives: those lie beside the partial files of other downloads.
+        let folder = intent.target.parentPath
+        let discarded = folder == "Transfers" ? intent.target : folder
+        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(discarded) }
     }
 
     /// Where a finished file goes, below the device directory.
@@ -109,7 +112,7 @@ func moveIntoPlace(
 /// Syncs every directory whose names a move changed, the new folder's own name included.
 private func syncMove(_ files: any FileTree, to folder: String, from source: String) throws(SystemCallError) {
     try files.syncDirectory(folder)
-    try files.syncDirectory(folder.parentPath)
+    try files.syncDirectory(folder.parentPath.isEmpty ? "." : folder.parentPath)
     if source != folder { try files.syncDirectory(source) }
 }
 
