@@ -112,7 +112,7 @@ func moveIntoPlace(
 /// Syncs every directory whose names a move changed, the new folder's own name included.
 private func syncMove(_ files: any FileTree, to folder: String, from source: String) throws(SystemCallError) {
     try files.syncDirectory(folder)
-    try files.syncDirectory(folder.parentPath.isEmpty ? "." : folder.parentPath)
+    if !folder.parentPath.isEmpty { try files.syncDirectory(folder.parentPath) }
     if source != folder { try files.syncDirectory(source) }
 }
 

@@ -212,7 +212,7 @@ extension AssetsService {
     }
 
     private func fill(_ transferClass: TransferClass) async {
-        while !isStopping {
+        while !isStopping, slots.hasRoom(for: transferClass) {
             var window = windows[transferClass] ?? QueueWindow()
             if let next = window.entries.first(where: { slots.obstacle(for: slotEntry(of: $0)) == nil }) {
                 window.remove(id: next.id)

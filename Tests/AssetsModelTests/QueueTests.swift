@@ -90,9 +90,12 @@ struct TransferSlotsTests {
         var slots = TransferSlots()
         for number in 0..<3 { slots.begin("\(number)", Self.entry(.background, host: "\(number)")) }
         #expect(slots.obstacle(for: Self.entry(.background, host: "x")) == .concurrency)
+        #expect(!slots.hasRoom(for: .background))
         #expect(slots.obstacle(for: Self.entry(.foreground, host: "x")) == nil)
+        #expect(slots.hasRoom(for: .foreground) && slots.hasRoom(for: .essential))
         slots.change("0", to: .foreground)
         #expect(slots.obstacle(for: Self.entry(.background, host: "x")) == nil)
+        #expect(slots.hasRoom(for: .background))
         slots.begin("3", Self.entry(.background, host: "x"))
         slots.end("1")
         #expect(slots.obstacle(for: Self.entry(.background, host: "y")) == nil)

@@ -208,7 +208,7 @@ struct TransferEngineTests {
             #expect(await bench.run(wrong).refusal?.reason == .size)
             var small = bench.spec(server.url("/file"))
             small.sizeLimit = 999
-            #expect(await bench.run(small).refusal?.failure.code == 204)
+            #expect(await bench.run(small).refusal?.failure.code == 203)
             small.sizeLimit = 1000
             #expect(await bench.run(small).receivedLength == 1000)
         }
