@@ -70,7 +70,10 @@ extension AssetsService {
 
     private func discard(_ intent: FinishIntent) async {
         let files = seams.files
-        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(intent.target.parentPath) }
+        // Files have folders of their own, except archives: those lie beside the partial files of other downloads.
+        let folder = intent.target.parentPath
+        let discarded = folder == "Transfers" ? intent.target : folder
+        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(discarded) }
     }
 
     /// Where a finished file goes, below the device directory.
