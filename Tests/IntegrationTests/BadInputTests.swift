@@ -55,7 +55,9 @@ import Testing
             damage: { try FileManager.default.removeItem(atPath: $0 + "/FixtureApp") }),
         BadBundle(
             testDescription: "a link out of the bundle", word: "link",
-            damage: { try FileManager.default.createSymbolicLink(atPath: $0 + "/link", withDestinationPath: "../../etc") }),
+            damage: {
+                try FileManager.default.createSymbolicLink(atPath: $0 + "/link", withDestinationPath: "../../etc")
+            }),
     ]
 
     private static func rewrite(_ path: String, _ change: (inout [String: Any]) -> Void) throws {
@@ -195,7 +197,8 @@ import Testing
         }
     }
 
-    @Test("More essential bytes than the allowance: the answer is refused as a whole",
+    @Test(
+        "More essential bytes than the allowance: the answer is refused as a whole",
         .shows("B62", "B63", "B191", "D39"))
     func allowance() async throws {
         try await TestDevice.run { device in
@@ -234,7 +237,8 @@ import Testing
         }
     }
 
-    @Test("A server that closes midway, is busy, or knows no ranges gets asked again, and the file is right",
+    @Test(
+        "A server that closes midway, is busy, or knows no ranges gets asked again, and the file is right",
         .shows("B161", "B208"), arguments: ["close@100000x1", "503x1", "close@100000x1 noranges"])
     func server(fault: String) async throws {
         try await TestDevice.run { device in
@@ -302,9 +306,10 @@ import Testing
     func deafClient() async throws {
         try await TestDevice.run { device in
             let deaf = try connect(device)
-            let call = Array(
-                (#"{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"#
-                    + #""org.backgroundassets.Device"}}"#).utf8) + [0]
+            let call =
+                Array(
+                    (#"{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"#
+                        + #""org.backgroundassets.Device"}}"#).utf8) + [0]
             try UnixSocket.setNonblocking(deaf)
             // Until the service takes no more: it reads nothing while replies wait.
             var sent = 0

@@ -88,7 +88,8 @@ import Testing
         }
     }
 
-    @Test("SIGTERM ends the service cleanly: its extension is gone, the database is in one file, status 0",
+    @Test(
+        "SIGTERM ends the service cleanly: its extension is gone, the database is in one file, status 0",
         .shows("B72"))
     func termination() async throws {
         try await TestDevice.run { device in

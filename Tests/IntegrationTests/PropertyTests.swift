@@ -92,7 +92,10 @@ import Testing
             ["-emit-library", "-emit-module", "-module-name", "Level", "-o", "libLevel.so", "Level.swift"],
             in: folder.path)
         try await compile(
-            ["-I", ".", "-L", ".", "-lLevel", "-Xlinker", "-rpath", "-Xlinker", folder.path, "-o", "app", "main.swift"],
+            [
+                "-I", ".", "-L", ".", "-lLevel", "-Xlinker", "-rpath", "-Xlinker", folder.path, "-o", "app",
+                "main.swift",
+            ],
             in: folder.path)
         let result = try await Program.run(folder.path + "/app", [], environment: ["HOME": folder.path])
         #expect(result.output == ["true"], "\(result.errors)")
