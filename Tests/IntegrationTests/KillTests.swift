@@ -47,8 +47,8 @@ import Testing
                 #expect(server.bytesSent(of: item.identifier) < 2_000_000)
                 #expect(device.asset(item.identifier) == Files.read(server.folder + "/" + item.identifier))
             }
-            #expect(device.rows("gate-opened").map(\.detail) == ["complete"])
-            #expect(device.rows("recovered").isEmpty == false)
+            #expect(try await device.row("gate-opened").detail == "complete")
+            try await device.row("recovered")
             await server.stop()
         }
     }
