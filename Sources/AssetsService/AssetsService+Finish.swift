@@ -73,25 +73,24 @@ func moveIntoPlace(
     _ files: any FileTree, partial: String, intent: FinishIntent, mark: String
 ) throws(SystemCallError) {
     let folder = intent.target.parentPath
-    if let present = try files.status(intent.target), present.inode == intent.inode {
-        // Who moved it may have been killed before it synced.
-        return try syncMove(files, to: folder, from: partial.parentPath)
+    let source = partial.parentPath
+    let isThere = try files.status(intent.target)?.inode == intent.inode
+    if folder != source {
+        // First the folder's own name: a file whose move is durable must not be in a folder that is not. Also when the
+        // file is there: who moved it may have been killed before it synced.
+        try files.makeDirectory(folder)
+        try files.syncDirectory(folder.parentPath)
     }
-    try files.makeDirectory(folder)
-    do throws(SystemCallError) {
-        try files.setAttribute(partial, name: purgeableAttribute, value: mark)
-    } catch {
-        // Without extended attributes a file cannot be marked; it is kept all the same.
+    if !isThere {
+        do throws(SystemCallError) {
+            try files.setAttribute(partial, name: purgeableAttribute, value: mark)
+        } catch {
+            // Without extended attributes a file cannot be marked; it is kept all the same.
+        }
+        try files.rename(partial, to: intent.target, exclusively: false)
     }
-    try files.rename(partial, to: intent.target, exclusively: false)
-    try syncMove(files, to: folder, from: partial.parentPath)
-}
-
-/// Syncs every directory whose names a move changed, the new folder's own name included.
-private func syncMove(_ files: any FileTree, to folder: String, from source: String) throws(SystemCallError) {
     try files.syncDirectory(folder)
-    try files.syncDirectory(folder.parentPath)
-    if source != folder { try files.syncDirectory(source) }
+    if folder != source { try files.syncDirectory(source) }
 }
 
 extension DownloadRequest {
