@@ -22,7 +22,9 @@ enum Folder {
         var current = ""
         for part in path.split(separator: "/") {
             current += "/" + part
-            guard mkdir(current, 0o700) == 0 || errno == EEXIST else { throw SystemCallError(call: "mkdir", number: errno) }
+            guard mkdir(current, 0o700) == 0 || errno == EEXIST else {
+                throw SystemCallError(call: "mkdir", number: errno)
+            }
         }
     }
 

@@ -42,12 +42,15 @@ final class PrivateDevice {
     }
 
     func connect() throws -> ServiceConnection {
-        try ServiceStarter.connect(to: DeviceLocation(root: root, socketPath: root + "/service.socket"), startIfNeeded: false)
+        try ServiceStarter.connect(
+            to: DeviceLocation(root: root, socketPath: root + "/service.socket"), startIfNeeded: false)
     }
 
     /// The service's process.
     func process() throws -> Int32 {
-        guard let service, service.isRunning else { throw BenchError("the service has ended: \(service?.lastWords ?? "")") }
+        guard let service, service.isRunning else {
+            throw BenchError("the service has ended: \(service?.lastWords ?? "")")
+        }
         return service.process
     }
 

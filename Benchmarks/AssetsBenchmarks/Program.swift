@@ -40,7 +40,8 @@ final class Program {
     var process: Int32 { child.process }
 
     /// `log` takes what it prints.
-    init(_ path: String, _ arguments: [String], log: String, environment: [String: String] = Program.environment) throws {
+    init(_ path: String, _ arguments: [String], log: String, environment: [String: String] = Program.environment) throws
+    {
         name = path.split(separator: "/").last.map(String.init) ?? path
         self.log = log
         let null = Descriptor(owning: try check("open") { open("/dev/null", O_RDWR | O_CLOEXEC) })

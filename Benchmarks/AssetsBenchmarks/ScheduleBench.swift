@@ -74,7 +74,9 @@ private struct ScheduleRun {
                     return theirs[theirs.count - 1].p50
                 },
             ], rounds: Self.blocks, deadline: deadline)
-        guard ours.count == Self.blocks + 1 else { throw BenchError("\(total) calls did not fit into the time of a bench") }
+        guard ours.count == Self.blocks + 1 else {
+            throw BenchError("\(total) calls did not fit into the time of a bench")
+        }
         connection.close()
         let memory = try Machine.anonymousMemory(of: device.process())
         let p50 = Sample(ours.dropFirst().map(\.p50)).median

@@ -9,11 +9,15 @@ struct BenchExtension: BADownloaderExtension {
     func downloads(
         for request: BAContentRequest, manifestURL: URL, extensionInfo: BAAppExtensionInfo
     ) -> Set<BADownload> {
-        guard request == .install, let manifest = try? String(contentsOf: manifestURL, encoding: .utf8) else { return [] }
+        guard request == .install, let manifest = try? String(contentsOf: manifestURL, encoding: .utf8) else {
+            return []
+        }
         var wanted: Set<BADownload> = []
         for line in manifest.split(separator: "\n") {
             let fields = line.split(separator: " ")
-            guard fields.count == 2, let url = URL(string: String(fields[0])), let size = Int(fields[1]) else { continue }
+            guard fields.count == 2, let url = URL(string: String(fields[0])), let size = Int(fields[1]) else {
+                continue
+            }
             wanted.insert(
                 BAURLDownload(
                     identifier: url.lastPathComponent, request: URLRequest(url: url), essential: true, fileSize: size,

@@ -161,7 +161,7 @@ import Testing
                     try ServiceStarter.connect(to: location, startIfNeeded: true, environment: device.environment)
                 }
                 let reply = try connection.call(DeviceInterface.Describe.self, Nothing())
-                #expect(reply.root == device.folder + "/home/data/backgroundassets")
+                #expect(reply.root == device.folder + "/home" + "/data/backgroundassets")
                 #expect(reply.process == Int64(program.process))
                 connection.close()
                 try program.send(signal: SIGTERM)
