@@ -118,8 +118,9 @@ extension AssetsService {
         while let records = try? await seams.store.downloads(app: app, after: 0, limit: PolicyNumbers.queueWindowMax),
             !records.isEmpty
         {
+            leaving.formUnion(records.map(\.id))
+            defer { forgetLeaving(records.map(\.id)) }
             for record in records {
-                windows[record.transferClass]?.remove(id: record.id)
                 await stopTransfer(record.id)
                 foregroundHolders[record.id] = nil
                 await removeFiles(of: record)

@@ -70,10 +70,14 @@ extension AssetsService {
 
     private func discard(_ intent: FinishIntent) async {
         let files = seams.files
-        // Files have folders of their own, except archives: those lie beside the partial files of other downloads.
-        let folder = intent.target.parentPath
-        let discarded = folder == "Transfers" ? intent.target : folder
-        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(discarded) }
+        let place = Self.ownPlace(intent.target)
+        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(place) }
+    }
+
+    /// What goes with a finished file: the folder of its own that it lies in. Archives have none: they lie beside the
+    /// partial files of other downloads.
+    static func ownPlace(_ target: String) -> String {
+        target.parentPath == "Transfers" ? target : target.parentPath
     }
 
     /// Where a finished file goes, below the device directory.
@@ -95,25 +99,24 @@ func moveIntoPlace(
     _ files: any FileTree, partial: String, intent: FinishIntent, mark: String
 ) throws(SystemCallError) {
     let folder = intent.target.parentPath
-    if let present = try files.status(intent.target), present.inode == intent.inode {
-        // Who moved it may have been killed before it synced.
-        return try syncMove(files, to: folder, from: partial.parentPath)
+    let source = partial.parentPath
+    let isThere = try files.status(intent.target)?.inode == intent.inode
+    if folder != source {
+        // First the folder's own name: a file whose move is durable must not be in a folder that is not. Also when the
+        // file is there: who moved it may have been killed before it synced.
+        try files.makeDirectory(folder)
+        try files.syncDirectory(folder.parentPath)
     }
-    try files.makeDirectory(folder)
-    do throws(SystemCallError) {
-        try files.setAttribute(partial, name: purgeableAttribute, value: mark)
-    } catch {
-        // Without extended attributes a file cannot be marked; it is kept all the same.
+    if !isThere {
+        do throws(SystemCallError) {
+            try files.setAttribute(partial, name: purgeableAttribute, value: mark)
+        } catch {
+            // Without extended attributes a file cannot be marked; it is kept all the same.
+        }
+        try files.rename(partial, to: intent.target, exclusively: false)
     }
-    try files.rename(partial, to: intent.target, exclusively: false)
-    try syncMove(files, to: folder, from: partial.parentPath)
-}
-
-/// Syncs every directory whose names a move changed, the new folder's own name included.
-private func syncMove(_ files: any FileTree, to folder: String, from source: String) throws(SystemCallError) {
     try files.syncDirectory(folder)
-    if !folder.parentPath.isEmpty { try files.syncDirectory(folder.parentPath) }
-    if source != folder { try files.syncDirectory(source) }
+    if folder != source { try files.syncDirectory(source) }
 }
 
 extension DownloadRequest {

@@ -100,6 +100,7 @@ extension AssetsError {
             self.init(
                 .downloadAlreadyScheduled, "a download with this identifier is already scheduled",
                 remedy: "wait for it, cancel it or promote it")
+        case .missing: self.init(.downloadNotScheduled, "no such download is queued or running")
         case .full:
             self.init(
                 .storageFull, "the device's database cannot grow: the disk is full",

@@ -75,9 +75,10 @@ extension AssetsService {
 
     /// Takes a download out of queue, store and disk.
     func remove(_ record: DownloadRecord) async throws(AssetsError) {
-        windows[record.transferClass]?.remove(id: record.id)
+        leaving.insert(record.id)
+        defer { forgetLeaving([record.id]) }
         running[record.id]?.isCancelled = true
-        let folder = mayBeMoving(record) ? finishTarget(of: record).parentPath : nil
+        let folder = mayBeMoving(record) ? Self.ownPlace(finishTarget(of: record)) : nil
         var changes: [StoreChange] = [.removeDownload(id: record.id)]
         if let folder { changes.append(.openIntent(id: record.id, kind: "delete", payload: folder)) }
         try await commit(changes)
@@ -88,6 +89,12 @@ extension AssetsService {
         let files = seams.files
         try? await seams.disk.run { () throws(SystemCallError) in try files.remove(partial) }
         noteEssentialEnded(record, received: 0)
+    }
+
+    /// Removed downloads are gone from the store: what was read before is read again.
+    func forgetLeaving(_ ids: [String]) {
+        leaving.subtract(ids)
+        for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
         pumpSoon()
     }
 
@@ -96,8 +103,7 @@ extension AssetsService {
         let files = seams.files
         var paths = [record.partialPath]
         switch record.state {
-        case .finishing(let intent):
-            paths.append(record.request.kind == .archive ? intent.target : intent.target.parentPath)
+        case .finishing(let intent): paths.append(Self.ownPlace(intent.target))
         case .finished(let intent) where record.request.kind == .archive: paths.append(intent.target)
         case .waiting, .finished, .failed: break
         }
@@ -214,7 +220,7 @@ extension AssetsService {
             if let next = window.entries.first(where: { slots.obstacle(for: slotEntry(of: $0)) == nil }) {
                 window.remove(id: next.id)
                 windows[transferClass] = window
-                if running[next.id] == nil, !isHeld(next) { await start(next) }
+                if running[next.id] == nil, !isHeld(next), !leaving.contains(next.id) { await start(next) }
                 continue
             }
             guard window.entries.isEmpty, !window.isComplete, await reload(transferClass) else { return }

@@ -160,7 +160,10 @@ extension AssetsService {
             do throws(AssetsError) {
                 try await commit(changes)
                 return true
-            } catch { journal(.warning, .space, download: id, error.description) }
+            } catch {
+                if error.code == .downloadNotScheduled { return false }
+                journal(.warning, .space, download: id, error.description)
+            }
             await seams.loop.pause(for: PolicyNumbers.storagePause)
         }
         return false

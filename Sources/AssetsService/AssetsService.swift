@@ -31,6 +31,8 @@ package actor AssetsService {
     var windowVersions: [TransferClass: Int] = [:]
     var slots = TransferSlots()
     var running: [String: RunningTransfer] = [:]
+    /// Downloads that are being removed: what was read of them before is not to be started.
+    var leaving: Set<String> = []
     var isPumping = false
     var mustPumpAgain = false
     var retryTimer: (token: TimerToken, at: Duration)?

@@ -12,7 +12,7 @@ struct InstallSimulationTests {
     fileprivate static func history(seed: UInt64) throws -> (hash: UInt64, problems: [String]) {
         let scenario = Scenario()
         let device = scenario.device(seed: seed)
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         return (device.loop.hash, try scenario.problems(of: device))
     }
 
@@ -44,8 +44,9 @@ struct InstallSimulationTests {
 
     @Test("Essential assets go first, the others and all messages follow the opening of the gate")
     func order() throws {
-        let device = Scenario().device(seed: 3)
-        try device.installAndSettle()
+        let scenario = Scenario()
+        let device = scenario.device(seed: 3)
+        try device.installAndSettle(scenario)
         let opened = try #require(device.loop.trace.firstIndex { $0.contains("gate-opened none") })
         for (index, line) in device.loop.trace.enumerated() {
             if line.hasPrefix("request"), line.contains("/e") { #expect(index < opened, "\(line)") }
@@ -60,13 +61,38 @@ struct InstallSimulationTests {
         #expect(device.inspect { $0.installedApps().map(\.gate) } == [.open])
     }
 
+    @Test("An app is fetched from a URL, over a connection that breaks, and its archive does not stay")
+    func archive() throws {
+        var scenario = Scenario()
+        scenario.archiveLength = 50_000
+        scenario.archiveAnswers = [.cut(after: 20_000)]
+        let device = scenario.device(seed: 11)
+        try device.installAndSettle(scenario)
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+        #expect(device.server.log(of: Scenario.archiveURL).map(\.status) == [200, 206])
+    }
+
+    @Test("An archive that cannot be fetched ends the installation and leaves nothing")
+    func archiveMissing() throws {
+        var scenario = Scenario()
+        scenario.archiveLength = 50_000
+        scenario.archiveAnswers = [.status(404)]
+        let device = scenario.device(seed: 12)
+        try device.installAndSettle(scenario)
+        let remains = try scenario.remains(on: device)
+        #expect(remains == [])
+        #expect(try device.query { try $0.installations().map(\.phase) } == [.failed])
+        #expect(try device.row(.installFailed) != nil)
+    }
+
     @Test("An app without the essential key is launchable at once and never waits")
     func ungated() throws {
         var scenario = Scenario()
         scenario.essentialAllowance = nil
         scenario.assets.removeAll(where: \.isEssential)
         let device = scenario.device(seed: 4)
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         let problems = try scenario.problems(of: device)
         #expect(problems == [])
         #expect(try device.row(.gateOpened)?.detail == "not-gated")
@@ -81,7 +107,7 @@ struct InstallSimulationTests {
                 identifier: "l\($0)", length: 1000, isEssential: false, priority: $0, bytesPerSecond: 2000)
         }
         let device = scenario.device(seed: 5)
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         let problems = try scenario.problems(of: device)
         #expect(problems == [])
         let begun = device.server.log.map(\.url).filter { $0 != Scenario.manifestURL }
@@ -97,7 +123,7 @@ struct InstallSimulationTests {
         var scenario = Scenario()
         scenario.manifestAnswers = [.status(404)]
         let device = scenario.device(seed: 6)
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         let problems = try scenario.problems(of: device)
         #expect(problems == [])
         #expect(try device.row(.gateOpened)?.reason == .manifest)
@@ -110,7 +136,7 @@ struct InstallSimulationTests {
         var scenario = Scenario()
         scenario.essentialAllowance = 50
         let device = scenario.device(seed: 7)
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         #expect(try device.row(.gateOpened)?.reason == .manifest)
         #expect(try device.row(.downloadFailed)?.reason == .allowance)
         #expect(try device.tree.list("Transfers") == [])
@@ -133,7 +159,7 @@ struct InstallSimulationTests {
         var scenario = Scenario()
         scenario.contentAnswers = [hangs ? .hangs : .died]
         let device = scenario.device(seed: 9)
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         let problems = try scenario.problems(of: device)
         #expect(problems == [])
         #expect(try device.row(.gateOpened)?.detail == "extension-failed")
@@ -147,7 +173,7 @@ struct InstallSimulationTests {
         var scenario = Scenario()
         scenario.essentialAllowance = 1000
         let device = scenario.device(seed: 10)
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         #expect(try device.row(.downloadRefused)?.reason == .allowance)
         #expect(try device.row(.gateOpened)?.detail == "nothing-essential")
         #expect(device.server.log.count == 1)

@@ -136,11 +136,11 @@ struct InterruptedRun {
 
     /// As a user would who got no answer: looks whether the installation is known, else asks for it.
     private func ask() {
-        let promise = promise
+        let (promise, source) = (promise, scenario.source)
         device.spawn { service, store in
             let known = try await store.installations().first?.id
             let id: String
-            if let known { id = known } else { id = try await service.install(source: Scenario.source, kind: .store) }
+            if let known { id = known } else { id = try await service.install(source: source, kind: .store) }
             promise.withLock { $0 = id }
         }
     }

@@ -13,8 +13,10 @@ struct KillSimulationTests {
     private static let width = 5
 
     /// Ends the service at one step after the other until a run no longer reaches the step.
-    private func sweep(_ end: InterruptedRun.End, by width: Int, _ step: (Int) -> InterruptedRun.Step) throws {
-        let scenario = Scenario()
+    private func sweep(
+        _ end: InterruptedRun.End, by width: Int, _ scenario: Scenario = Scenario(),
+        _ step: (Int) -> InterruptedRun.Step
+    ) throws {
         // Another offset for each end, so that together they try more steps.
         var number = 1 + (Self.ends.firstIndex(of: end) ?? 0) % width
         while true {
@@ -25,7 +27,7 @@ struct KillSimulationTests {
             #expect(problems == [], "seed 1, \(end) at \(step(number))")
             number += width
         }
-        #expect(number > 40, "the sweep ended too early")
+        #expect(number > 30, "the sweep ended too early")
     }
 
     @Test("Ended after any line of its history, the service goes on where it was", arguments: ends)
@@ -41,6 +43,14 @@ struct KillSimulationTests {
     @Test("Ended in the middle of a transaction, the service goes on where it was", arguments: ends)
     func pages(_ end: InterruptedRun.End) throws {
         try sweep(end, by: Self.width) { .page($0) }
+    }
+
+    @Test("An installation from an archive also goes on after any line of its history", arguments: ends)
+    func archive(_ end: InterruptedRun.End) throws {
+        var scenario = Scenario()
+        scenario.archiveLength = 30_000
+        scenario.assets.removeAll { !$0.isEssential }
+        try sweep(end, by: 1, scenario) { .note($0) }
     }
 
     @Test("A cancelled installation leaves nothing, whenever it is cancelled and whatever dies then")
@@ -71,7 +81,7 @@ struct KillSimulationTests {
         for seconds in [3, 7, 13, 19] {
             let device = scenario.device(seed: 7)
             try device.start()
-            _ = try device.install(Scenario.source)
+            _ = try device.install(scenario.source)
             try device.loop.advance(by: .seconds(seconds))
             device.powerCut()
             try device.start()
@@ -87,7 +97,7 @@ struct KillSimulationTests {
         let scenario = Scenario()
         let device = scenario.device(seed: 8)
         try device.start()
-        let id = try device.install(Scenario.source)
+        let id = try device.install(scenario.source)
         try device.settle()
         try device.restart()
         let status = Guarded<InstallStatus?>(nil)

@@ -16,7 +16,7 @@ struct MessageSimulationTests {
 
     private func settled(_ scenario: Scenario) throws -> SimulatedDevice {
         let device = scenario.device(seed: 1)
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         let problems = try scenario.problems(of: device)
         #expect(problems == [])
         return device
@@ -71,7 +71,7 @@ struct MessageSimulationTests {
             try service.setDelegate(true, session: id, app: Scenario.app)
             return id
         }
-        _ = try device.install(Scenario.source)
+        _ = try device.install(scenario.source)
         let finished = { events.withLock { $0.filter { if case .finished = $0 { true } else { false } } } }
         try device.loop.run(until: { finished().count == 4 })
         #expect(device.extensions.calls.map(\.kind) == [.content])

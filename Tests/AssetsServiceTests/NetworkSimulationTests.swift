@@ -10,7 +10,7 @@ import Testing
 struct NetworkSimulationTests {
     private func settled(_ scenario: Scenario, seed: UInt64 = 1) throws -> SimulatedDevice {
         let device = scenario.device(seed: seed)
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         let problems = try scenario.problems(of: device)
         #expect(problems == [])
         return device
@@ -95,7 +95,7 @@ struct NetworkSimulationTests {
         let scenario = scenario(essential: [.cut(after: 20_000)])
         let device = scenario.device(seed: 2)
         try device.start()
-        _ = try device.install(Scenario.source)
+        _ = try device.install(scenario.source)
         let url = "https://cdn.example.com/e1"
         try device.loop.run(until: { device.server.log(of: url).first?.sent == 20_000 })
         device.server.set(
@@ -110,7 +110,7 @@ struct NetworkSimulationTests {
         let scenario = Scenario()
         let device = scenario.device(seed: 3)
         device.server.set("https://cdn.example.com/e1", ScriptedResource(.generated(length: 60_001, seed: 1)))
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         #expect(device.messages(of: "e1").map(\.kind) == [.failed])
         #expect(device.moved("e1") == nil)
         let problems = try scenario.problems(of: device)
@@ -128,7 +128,7 @@ struct NetworkSimulationTests {
             resource.redirect = "https://\(host)/\(name)"
             device.server.set(url, resource)
         }
-        try device.installAndSettle()
+        try device.installAndSettle(scenario)
         #expect(device.messages(of: "e1").map(\.kind) == [.finished])
         #expect(device.messages(of: "l1").map(\.kind) == [.failed])
         #expect(device.server.log.filter { $0.url.contains("elsewhere") } == [])
@@ -141,7 +141,7 @@ struct NetworkSimulationTests {
         let scenario = Scenario()
         let device = scenario.device(seed: 5)
         try device.start()
-        _ = try device.install(Scenario.source)
+        _ = try device.install(scenario.source)
         try device.loop.run(until: { device.server.log.contains { $0.url.hasSuffix("/e1") } })
         device.server.isReachable = false
         try device.wait(for: .launchable, of: Scenario.app, limit: .seconds(10))
@@ -161,7 +161,7 @@ struct NetworkSimulationTests {
         let device = scenario.device(seed: 6)
         device.tree.setCapacity(20_000)
         try device.start()
-        _ = try device.install(Scenario.source)
+        _ = try device.install(scenario.source)
         try device.wait(for: .launchable, of: Scenario.app, limit: .seconds(60))
         try device.loop.advance(by: .seconds(600))
         #expect(device.messages(of: "e1").map(\.kind) == [.failed])

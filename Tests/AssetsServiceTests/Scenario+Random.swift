@@ -12,6 +12,8 @@ extension Scenario {
         scenario.assets = (0..<dice.next(below: 6)).map { index in
             .random(&dice, index, mayBeEssential: scenario.essentialAllowance != nil)
         }
+        if dice.next(below: 4) == 0 { scenario.archiveLength = 1 + dice.next(below: 30_000) }
+        if dice.next(below: 4) == 0 { scenario.archiveAnswers = [.cut(after: dice.next(below: 10_000)), .status(503)] }
         if dice.next(below: 4) == 0 { scenario.manifestAnswers = [.random(&dice)] }
         if dice.next(below: 8) == 0 {
             scenario.contentAnswers = [dice.coin() ? .died : dice.coin() ? .hangs : .notImplemented]

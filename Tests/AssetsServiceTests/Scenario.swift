@@ -22,7 +22,7 @@ struct Scenario {
 
     static let app = "org.example.app"
     static let group = "group.org.example.app"
-    static let source = "/apps/Simulated.app"
+    static let archiveURL = "https://cdn.example.com/Simulated.tar.zst"
     static let manifestURL = "https://cdn.example.com/manifest"
     static let caches = "Containers/Group/\(group)/Library/Caches/.BackgroundAssets"
 
@@ -33,16 +33,27 @@ struct Scenario {
         Asset(identifier: "l1", length: 30_000, isEssential: false, bytesPerSecond: 20_000),
         Asset(identifier: "l2", length: 2_000, isEssential: false),
     ]
+    /// Bytes of the app's archive; nil for an app that is installed from a folder.
+    var archiveLength: Int?
+    var archiveAnswers: [ScriptedResource.Answer] = []
     var manifestAnswers: [ScriptedResource.Answer] = []
     var contentAnswers: [ScriptedExtension.ContentAnswer] = []
     var essentialAllowance: Int64? = 1 << 30
+
+    var source: String { archiveLength == nil ? "/apps/Simulated.app" : Self.archiveURL }
 
     /// A device to which the app and its servers are known; its service does not run yet.
     func device(seed: UInt64) -> SimulatedDevice {
         let device = SimulatedDevice(seed: seed)
         device.staging.set(
-            Self.source,
+            archiveLength == nil ? source : ScriptedStaging.archive,
             .simulated(Self.app, manifestURL: Self.manifestURL, essentialAllowance: essentialAllowance))
+        if let archiveLength {
+            device.server.set(
+                Self.archiveURL,
+                ScriptedResource(
+                    .generated(length: archiveLength, seed: 1), bytesPerSecond: 20_000, answers: archiveAnswers))
+        }
         device.server.set(Self.manifestURL, ScriptedResource(.bytes(manifest), answers: manifestAnswers))
         device.extensions.answerContent(contentAnswers)
         for (index, asset) in assets.enumerated() {
@@ -67,9 +78,9 @@ struct Scenario {
 
 extension SimulatedDevice {
     /// Starts the service, installs the scenario's app and lets everything come to rest.
-    func installAndSettle() throws {
+    func installAndSettle(_ scenario: Scenario) throws {
         try start()
-        _ = try install(Scenario.source)
+        _ = try install(scenario.source)
         try settle()
     }
 
