@@ -53,7 +53,8 @@ extension AssetsService {
             partialPath: record.partialPath, resume: record.resume, expectedSize: request.size,
             sizeMustMatch: request.isEssential, sizeLimit: limit,
             admits: { host in restricted?.admits(host: host) ?? true },
-            allowsLoopbackHTTP: settings.isDeveloperModeOn, transferClass: record.transferClass)
+            allowsLoopbackHTTP: settings.isDeveloperModeOn, trustsExtraAuthorities: settings.isDeveloperModeOn,
+            transferClass: record.transferClass)
     }
 
     /// Before the first launch a download may not grow past what was admitted and what is left.

@@ -64,7 +64,7 @@ final class CurlRequest {
             // No proxy stands between us and ourselves.
             setup.set(CURLOPT_PROXY, "")
         }
-        trust.apply(to: &setup)
+        trust.apply(to: &setup, withExtra: request.trustsExtraAuthorities)
         setMethod(request, &setup)
         setFields(request, &setup)
         setCallbacks(&setup)

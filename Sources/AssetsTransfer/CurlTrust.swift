@@ -15,10 +15,10 @@ struct CurlTrust {
         self.folder = Self.holdsHashes(folder) ? folder : nil
     }
 
-    func apply(to setup: inout CurlSetup) {
+    func apply(to setup: inout CurlSetup, withExtra: Bool) {
         setup.set(CURLOPT_SSL_VERIFYPEER, 1)
         setup.set(CURLOPT_SSL_VERIFYHOST, 2)
-        let extra = extra.flatMap { access($0, R_OK) == 0 ? $0 : nil }
+        let extra = withExtra ? extra.flatMap { access($0, R_OK) == 0 ? $0 : nil } : nil
         switch (folder, extra) {
         case (let folder?, let extra?):
             setup.set(CURLOPT_CAPATH, folder)

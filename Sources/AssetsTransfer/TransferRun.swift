@@ -177,7 +177,7 @@ final class TransferRun: TransportHandler {
     private func send(_ hop: TransferPlan.Hop) {
         let request = TransportRequest(
             url: hop.url, method: hop.method, headers: hop.headers, body: hop.sendsBody ? spec.body : [],
-            allowsHTTP: hop.allowsHTTP)
+            allowsHTTP: hop.allowsHTTP, trustsExtraAuthorities: spec.trustsExtraAuthorities)
         task = transport.start(request, handler: self)
     }
 

@@ -23,13 +23,15 @@ package struct TransferSpec: Sendable {
     package var admits: @Sendable (String) -> Bool
     /// Developer Mode: plain http to this machine.
     package var allowsLoopbackHTTP: Bool
+    /// Developer Mode: servers with a certificate of the device's development authority.
+    package var trustsExtraAuthorities: Bool
     package var transferClass: TransferClass
 
     package init(
         id: String, url: String, method: String = "GET", headers: [HeaderField] = [], body: [UInt8] = [],
         partialPath: String, resume: ResumePoint? = nil, expectedSize: Int64 = 0, sizeMustMatch: Bool = false,
         sizeLimit: Int64? = nil, admits: @escaping @Sendable (String) -> Bool = { _ in true },
-        allowsLoopbackHTTP: Bool = false, transferClass: TransferClass
+        allowsLoopbackHTTP: Bool = false, trustsExtraAuthorities: Bool = true, transferClass: TransferClass
     ) {
         self.id = id
         self.url = url
@@ -43,6 +45,7 @@ package struct TransferSpec: Sendable {
         self.sizeLimit = sizeLimit
         self.admits = admits
         self.allowsLoopbackHTTP = allowsLoopbackHTTP
+        self.trustsExtraAuthorities = trustsExtraAuthorities
         self.transferClass = transferClass
     }
 }

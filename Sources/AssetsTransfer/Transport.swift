@@ -22,11 +22,13 @@ package struct TransportRequest: Hashable, Sendable {
     package var stallRate: Int64
     /// Whether plain http may be used; https always may.
     package var allowsHTTP: Bool
+    /// Whether the transport's extra authorities are believed.
+    package var trustsExtraAuthorities: Bool
 
     package init(
         url: String, method: String = "GET", headers: [HeaderField] = [], body: [UInt8] = [],
         connectTimeout: Duration = PolicyNumbers.connectLimit, stallTimeout: Duration = PolicyNumbers.stallTime,
-        stallRate: Int64 = PolicyNumbers.stallRate, allowsHTTP: Bool = false
+        stallRate: Int64 = PolicyNumbers.stallRate, allowsHTTP: Bool = false, trustsExtraAuthorities: Bool = true
     ) {
         self.url = url
         self.method = method
@@ -36,6 +38,7 @@ package struct TransportRequest: Hashable, Sendable {
         self.stallTimeout = stallTimeout
         self.stallRate = stallRate
         self.allowsHTTP = allowsHTTP
+        self.trustsExtraAuthorities = trustsExtraAuthorities
     }
 }
 

@@ -198,6 +198,24 @@ import Testing
     }
 
     @Test(
+        "An extension that never answers is ended after a minute, and the app becomes launchable", .shows("B9", "B143"))
+    func extensionHangs() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            var plan = FixturePlan(downloads: [try server.item("a.pack", size: 1000, essential: true)])
+            plan.request = .hang
+            let bundle = FixtureBundle(manifestURL: try server.put("manifest.json", plan.encoded()))
+            #expect(try await device.install(try bundle.write(to: device.folder)).exit == .exited(0))
+            try await device.row("extension-ended") { $0.reason == "timeout" }
+            #expect(try await device.row("gate-opened").detail == "extension-failed")
+            let process = try #require(try device.extensionRecords("request").first?.process)
+            #expect(Processes.state(of: process) == nil)
+            #expect(server.requests(of: "a.pack").isEmpty)
+            await server.stop()
+        }
+    }
+
+    @Test(
         "More essential bytes than the allowance: the answer is refused as a whole",
         .shows("B62", "B63", "B191", "D39"))
     func allowance() async throws {

@@ -141,31 +141,31 @@ import Testing
         }
     }
 
-    @Test("The user's own device is not served for root")
-    func root() async throws {
+    @Test("The user's own device is started on demand in the user's folders, but not for root")
+    func ownDevice() async throws {
         try await TestDevice.run(starting: false) { device in
             var environment = device.environment
             environment["BACKGROUNDASSETS_DEVICE"] = nil
-            environment["XDG_DATA_HOME"] = device.folder + "/home/data"
-            environment["XDG_RUNTIME_DIR"] = device.folder + "/home"
-            let program = try Program(Products.service, [], environment: environment, folder: device.folder)
+            environment["XDG_DATA_HOME"] = device.folder + "/own/data"
+            environment["XDG_RUNTIME_DIR"] = device.folder + "/own"
             if geteuid() == 0 {
-                let result = try await program.result()
+                let result = try await Program.run(
+                    Products.service, [], environment: environment, folder: device.folder)
                 #expect(result.exit == .exited(1))
                 #expect(result.errors.last?.contains("not served for root; run as an ordinary user") == true)
-                #expect(!Files.exists(device.folder + "/home/data"))
+                #expect(!Files.exists(device.folder + "/own/data"))
             } else {
-                // For everybody else it is: in the data folder, with the socket in the runtime folder.
-                let location = try #require(DeviceLocation(environment: environment))
-                let connection = try await blocking {
-                    try ServiceStarter.connect(to: location, startIfNeeded: true, environment: device.environment)
-                }
-                let reply = try connection.call(DeviceInterface.Describe.self, Nothing())
-                #expect(reply.root == device.folder + "/home" + "/data/backgroundassets")
-                #expect(reply.process == Int64(program.process))
-                connection.close()
-                try program.send(signal: SIGTERM)
-                #expect(try await program.end() == .exited(0))
+                // In the data folder, with the socket in the runtime folder.
+                let result = try await Program.run(Products.tool, ["--json", "settings"], environment: environment)
+                let reply = try #require(try result.values(DeviceInterface.Describe.Reply.self).first)
+                #expect(reply.root == device.folder + "/own/data/backgroundassets")
+                #expect(Files.exists(device.folder + "/own/backgroundassets/service.socket"))
+                // Named by its folder it is the same device.
+                let again = try await Program.run(
+                    Products.tool, ["--json", "--device", reply.root, "settings"], environment: environment)
+                #expect(try again.values(DeviceInterface.Describe.Reply.self).first == reply)
+                kill(Int32(reply.process), SIGTERM)
+                try await Processes.gone(Int32(reply.process))
             }
         }
     }

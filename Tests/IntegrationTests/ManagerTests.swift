@@ -1,9 +1,11 @@
 // The download manager in a running app and its extension.
+import AssetsClient
 import AssetsOS
 import AssetsWire
 import DevelopmentServer
 import FixturePlan
 import Foundation
+import FoundationNetworking
 import Glibc
 import Testing
 
@@ -341,6 +343,73 @@ import Testing
             try await other.event("control", from: other.program.output.count - 1) { $0.acquired == true }
             try await other.end()
             await server.stop()
+        }
+    }
+
+    @Test(
+        "An extension's own delegate hears in the running process; beside the app's both get the message",
+        .shows("B43", "B44", "B85", "B202"))
+    func extensionDelegate() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            var plan = FixturePlan(downloads: [try server.item("catalog", size: 1000, essential: true)])
+            plan.setsDelegate = true
+            plan.followUps = [try server.item("big.pack", size: 100_000)]
+            try await install(plan, on: device, from: server, messages: 1)
+            try await device.row("message-handled")
+            let heard = try device.extensionRecords("finished")
+            #expect(heard.map(\.download?.identifier) == ["catalog", "big.pack"])
+            #expect(heard.map(\.byDelegate) == [nil, true])
+            #expect(device.asset("big.pack") == Files.read(server.folder + "/big.pack"))
+
+            let app = try device.launch()
+            try await app.perform("delegate full")
+            let start = device.journal.count
+            _ = try await app.perform("foreground", try server.item("both.pack", size: 1000))
+            try await app.event("finished")
+            try await device.until("both have answered") {
+                device.rows("message-handled").filter { $0.number > Int64(start) }.count == 2
+            }
+            let told = device.rows("message-delivered").filter { $0.number > Int64(start) }
+            #expect(told.count == 2 && Set(told.map(\.download)).count == 1)
+            #expect(try device.extensionRecords("finished").last?.download?.identifier == "both.pack")
+            #expect(device.asset("both.pack")?.count == 1000)
+            try await app.end()
+            await server.stop()
+        }
+    }
+
+    @Test("The development authority is believed in Developer Mode only")
+    func developmentAuthority() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            try await install(FixturePlan(), on: device, from: server)
+            let app = try device.launch()
+            try await app.perform("delegate full")
+            #expect(try await device.cli("settings", "developer-mode", "off").exit == .exited(0))
+            _ = try await app.perform("foreground", try server.item("one.pack", size: 1000))
+            let failed = try await app.event("failed")
+            #expect(
+                failed.domain == NSURLErrorDomain && failed.code == URLError.Code.serverCertificateUntrusted.rawValue)
+            #expect(server.requests(of: "one.pack").isEmpty)
+            #expect(try await device.cli("settings", "developer-mode", "on").exit == .exited(0))
+            _ = try await app.perform("foreground", try server.item("one.pack", size: 1000))
+            #expect(try await app.event("finished").bytes == 1000)
+            try await app.end()
+            await server.stop()
+        }
+    }
+
+    @Test("A process that is no installed app is not accepted", .shows("D43"))
+    func stranger() async throws {
+        try await TestDevice.run { device in
+            let failure = await #expect(throws: ClientError.self) {
+                _ = try await device.call(ManagerInterface.Identity.self, Nothing())
+            }
+            guard case .refused(let code, _, let remedy) = failure?.kind else {
+                throw HarnessError("\(failure as Any)")
+            }
+            #expect(code == 55 && !remedy.isEmpty)
         }
     }
 }
