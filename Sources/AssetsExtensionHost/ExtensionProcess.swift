@@ -53,7 +53,16 @@ package final class ExtensionProcess: @unchecked Sendable {
     package func nextFrame() async -> [UInt8]? {
         if !frames.isEmpty { return frames.removeFirst() }
         guard connection?.isOpen == true else { return nil }
-        return await withCheckedContinuation { frameWaiter = $0 }
+        return await withCheckedContinuation { continuation in
+            // This may run as a job of its own: what is waited for may have come by now.
+            if !frames.isEmpty {
+                continuation.resume(returning: frames.removeFirst())
+            } else if connection?.isOpen == true {
+                frameWaiter = continuation
+            } else {
+                continuation.resume(returning: nil)
+            }
+        }
     }
 
     private func received(_ frame: [UInt8]?) {
@@ -79,7 +88,10 @@ package final class ExtensionProcess: @unchecked Sendable {
     /// Returns when the process was reaped.
     package func reaped() async {
         guard exit == nil else { return }
-        await withCheckedContinuation { exitWaiters.append($0) }
+        await withCheckedContinuation { continuation in
+            // This may run as a job of its own: it may have been reaped by now.
+            if exit == nil { exitWaiters.append(continuation) } else { continuation.resume() }
+        }
     }
 
     private func ended(_ exit: ChildExit) {

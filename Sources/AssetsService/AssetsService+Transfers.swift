@@ -139,7 +139,11 @@ extension AssetsService {
         guard let transfer = running[id] else { return }
         running[id]?.isCancelled = true
         if transfer.isStarting || transfer.isEnding {
-            return await withCheckedContinuation { running[id]?.stopWaiters.append($0) }
+            return await withCheckedContinuation { continuation in
+                // This may run as a job of its own: it may have ended by now.
+                guard running[id] != nil else { return continuation.resume() }
+                running[id]?.stopWaiters.append(continuation)
+            }
         }
         await seams.transfers.cancel(id)
         if running[id]?.isEnding == false { release(id) }

@@ -154,7 +154,10 @@ private final class Signal: @unchecked Sendable {
     }
 
     func wait() async {
-        if !isRaised { await withCheckedContinuation { waiter = $0 } }
+        await withCheckedContinuation { continuation in
+            // This may run as a job of its own: it may have been raised by now.
+            if isRaised { continuation.resume() } else { waiter = continuation }
+        }
         isRaised = false
     }
 }

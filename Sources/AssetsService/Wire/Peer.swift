@@ -67,9 +67,14 @@ final class Peer: @unchecked Sendable {
 
     /// Returns when the client has taken what was sent, or is gone.
     func drained() async {
-        guard let connection, connection.isOpen, connection.isCongested else { return }
-        await withCheckedContinuation { drainWaiters.append($0) }
+        guard mustDrain else { return }
+        await withCheckedContinuation { continuation in
+            // This may run as a job of its own: the client may have taken all by now.
+            if mustDrain { drainWaiters.append(continuation) } else { continuation.resume() }
+        }
     }
+
+    private var mustDrain: Bool { connection.map { $0.isOpen && $0.isCongested } ?? false }
 
     func didDrain() {
         let waiters = drainWaiters
