@@ -35,8 +35,8 @@ check: bootstrap ## Everything that guards a commit: lint, the tests, the tests 
 
 ifneq ($(filter bench,$(offered)),)
 .PHONY: bench
-bench: bootstrap ## Measure transfers, store and start-up.
-	@swift run --manifest-cache none -c release AssetsBenchmarks $(ARGUMENTS)
+bench: bootstrap ## Measure against peers; BENCH=name runs one, ARGUMENTS=--list names them.
+	@scripts/bench $(ARGUMENTS) $(BENCH)
 endif
 
 docs: ## Build the documentation archives; a broken link fails.

@@ -85,17 +85,28 @@ let libraries: [Target] = [
         linkerSettings: selfContained),
     .executableTarget(
         name: "extension-launcher", dependencies: ["CLinux"], swiftSettings: strict, linkerSettings: selfContained),
+    // Benchmarks: the harness, the benches, and the app they install.
+    .target(
+        name: "BenchmarkKit", dependencies: ["AssetsOS", "CommandLineKit"], path: "Benchmarks/BenchmarkKit",
+        swiftSettings: strict),
     .executableTarget(
         name: "AssetsBenchmarks",
-        dependencies: ["AssetsClient", "AssetsWire", "AssetsOS", "AssetsStore", "DevelopmentServer"],
+        dependencies: [
+            "BenchmarkKit", "AssetsClient", "AssetsWire", "AssetsOS", "CommandLineKit", "CSQLite", "DevelopmentServer",
+        ],
         path: "Benchmarks/AssetsBenchmarks", swiftSettings: strict, linkerSettings: selfContained),
+    .executableTarget(
+        name: "BenchApp", dependencies: ["BackgroundAssets"], path: "Benchmarks/BenchApp", swiftSettings: strict,
+        linkerSettings: [.unsafeFlags(["-Xlinker", "-s"])]),
+    .executableTarget(
+        name: "BenchExtension", dependencies: ["BackgroundAssets"], path: "Benchmarks/BenchExtension",
+        swiftSettings: strict, linkerSettings: [.unsafeFlags(["-Xlinker", "-s"])]),
 
     .plugin(
         name: "BundleApp",
         capability: .command(
             intent: .custom(
-                verb: "bundle", description: "Builds an app bundle from products, property lists and entitlements."),
-            permissions: [.writeToPackageDirectory(reason: "Writes the app bundle.")])),
+                verb: "bundle", description: "Builds an app bundle from products, property lists and entitlements."))),
     .plugin(
         name: "BuildDocs",
         capability: .command(intent: .custom(verb: "docs", description: "Builds the DocC archives."))),
@@ -110,7 +121,8 @@ let tests: [Target] = [
     .testTarget(
         name: "AssetsStoreTests", dependencies: ["AssetsStore", "AssetsModel", "AssetsOS"], swiftSettings: strict),
     .testTarget(
-        name: "AssetsTransferTests", dependencies: ["AssetsTransfer", "AssetsModel", "AssetsOS"], swiftSettings: strict),
+        name: "AssetsTransferTests", dependencies: ["AssetsTransfer", "AssetsModel", "AssetsOS", "CLinux"],
+        swiftSettings: strict),
     .testTarget(
         name: "AssetsExtensionHostTests", dependencies: ["AssetsExtensionHost", "AssetsOS"], swiftSettings: strict),
     .testTarget(
@@ -128,13 +140,26 @@ let tests: [Target] = [
         name: "BackgroundAssetsTestingTests",
         dependencies: ["BackgroundAssetsTesting", "AssetsModel", "AssetsOS", "AssetsStore", "CSQLite"],
         swiftSettings: strict),
+    .testTarget(name: "BenchmarkKitTests", dependencies: ["BenchmarkKit"], swiftSettings: strict),
     .testTarget(name: "CommandLineKitTests", dependencies: ["CommandLineKit"], swiftSettings: strict),
     .testTarget(
         name: "BackgroundAssetsTests",
         dependencies: ["BackgroundAssets", "ExtensionFoundation", "AssetsClient", "AssetsWire", "AssetsOS"],
         swiftSettings: strict),
     .testTarget(
-        name: "IntegrationTests", dependencies: ["AssetsClient", "AssetsWire", "AssetsOS"], swiftSettings: strict),
+        name: "IntegrationTests",
+        dependencies: ["AssetsClient", "AssetsWire", "AssetsOS", "CLinux", "DevelopmentServer", "FixturePlan"],
+        swiftSettings: strict),
+
+    // A sample app and its extension, which the tests bundle, install and drive.
+    .target(name: "FixturePlan", path: "Tests/Fixtures/FixturePlan", swiftSettings: strict),
+    .executableTarget(
+        name: "FixtureApp", dependencies: ["BackgroundAssets", "FixturePlan"], path: "Tests/Fixtures/FixtureApp",
+        swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
+    .executableTarget(
+        name: "FixtureExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation", "FixturePlan"],
+        path: "Tests/Fixtures/FixtureExtension",
+        swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
 ]
 
 /// Targets whose folder exists, without those that need one that does not.

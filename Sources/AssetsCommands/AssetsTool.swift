@@ -1,10 +1,11 @@
-// The command `backgroundassets`: from words to an exit status.
 internal import AssetsOS
+// The command `backgroundassets`: from words to an exit status.
+internal import AssetsWire
 internal import CommandLineKit
 
 /// The command line tool of the asset service.
 package enum AssetsTool {
-    package static let version = "0.1.0"
+    package static let version = ProductVersion.current
 
     /// Does what `words` (without the tool's name) ask for and returns the exit status.
     package static func run(_ words: [String]) -> Int32 {

@@ -51,10 +51,8 @@ package final class ExtensionProcess: @unchecked Sendable {
 
     /// The next frame, or nil when the extension is gone.
     package func nextFrame() async -> [UInt8]? {
-        if !frames.isEmpty { return frames.removeFirst() }
-        guard connection?.isOpen == true else { return nil }
-        return await withCheckedContinuation { continuation in
-            // This may run as a job of its own: what is waited for may have come by now.
+        await withCheckedContinuation { continuation in
+            // Asked in here, because this body may run as a job of its own, after others.
             if !frames.isEmpty {
                 continuation.resume(returning: frames.removeFirst())
             } else if connection?.isOpen == true {
@@ -87,9 +85,8 @@ package final class ExtensionProcess: @unchecked Sendable {
 
     /// Returns when the process was reaped.
     package func reaped() async {
-        guard exit == nil else { return }
         await withCheckedContinuation { continuation in
-            // This may run as a job of its own: it may have been reaped by now.
+            // Asked in here, because this body may run as a job of its own, after others.
             if exit == nil { exitWaiters.append(continuation) } else { continuation.resume() }
         }
     }

@@ -37,7 +37,7 @@ package final class BundleStager: Sendable {
         progress: @escaping @Sendable (_ bytesDone: Int64, _ bytesTotal: Int64) -> Void
     ) throws(AssetsError) -> StagedBundle {
         let opened = try open(source)
-        let folder = try StagingFolder(root: root, path: into, limits: limits)
+        let folder = try StagingFolder(root: root, path: into, source: printable(source.utf8), limits: limits)
         do throws(AssetsError) {
             var staging = Staging(
                 folder: folder, source: printable(source.utf8), limits: limits, isCancelled: isCancelled,

@@ -20,6 +20,8 @@ final class StagingFolder {
     private static let stagingMode: mode_t = 0o700
 
     let path: String
+    /// What is staged, for people.
+    private let source: String
     private let parent: OpenDirectory
     private let name: String
     private let folder: OpenDirectory
@@ -30,9 +32,12 @@ final class StagingFolder {
     private(set) var entryCount = 0
 
     /// Makes `path` below `root` with its missing parents; what a killed process left there is removed first.
-    init(root: borrowing Descriptor, path: String, limits: StagingLimits) throws(AssetsError) {
+    init(
+        root: borrowing Descriptor, path: String, source: String, limits: StagingLimits
+    ) throws(AssetsError) {
         let components = try EntryPath.forStaging(path).components
         self.path = path
+        self.source = source
         self.limits = limits
         name = components[components.count - 1]
         var directory = try writing(path) { () throws(SystemCallError) in
@@ -147,15 +152,15 @@ final class StagingFolder {
     private func count() throws(AssetsError) {
         entryCount += 1
         guard entryCount <= limits.entriesMax else {
-            throw .hostile(path, "it holds more than \(limits.entriesMax) files and folders")
+            throw .hostile(source, "it holds more than \(limits.entriesMax) files and folders")
         }
     }
 
     private func failure(_ error: SystemCallError, _ entry: String) -> AssetsError {
         switch error.number {
         case EEXIST, ENOTDIR, ELOOP, EISDIR:
-            .hostile(path, "\(printable(entry.utf8)) is there twice")
-        case ENAMETOOLONG: .hostile(path, "\(printable(entry.utf8)) is too long")
+            .hostile(source, "\(printable(entry.utf8)) is there twice")
+        case ENAMETOOLONG: .hostile(source, "\(printable(entry.utf8)) is too long")
         default: .writing(printable(entry.utf8), error)
         }
     }

@@ -75,6 +75,11 @@ package struct Admission: Sendable {
         }
     }
 
+    /// Non-essential bytes that arrived beyond what was announced.
+    package mutating func chargeUnannounced(bytes: Int64) {
+        if isRestricted { ledger.nonEssential = saturatingSum(ledger.nonEssential, bytes) }
+    }
+
     /// Bytes that the manifest may have.
     package var manifestLimit: Int64 {
         guard isRestricted else { return PolicyNumbers.manifestMax }

@@ -3,10 +3,13 @@
 /// The fraction of an installation; it never goes back.
 ///
 /// Shares: fetching the archive, unpacking, manifest and extension, essential assets. The essential share is first
-/// reckoned with BAEssentialDownloadAllowance and with the real sizes once the extension has answered.
+/// reckoned with BAEssentialDownloadAllowance and with the real sizes once the extension has answered. How much essential
+/// assets there are is written in the archive: until it is unpacked it may fill half of the bar, or nothing were left for
+/// them.
 package struct InstallProgress: Hashable, Sendable {
     private static let unpackedWeight = 0.05
     private static let askedWeight = 0.02
+    private static let archiveShareMax = 0.5
 
     private var archiveExpected: Int64
     private var archiveReceived: Int64 = 0
@@ -43,13 +46,26 @@ package struct InstallProgress: Hashable, Sendable {
 
     /// 0 to 1.
     package mutating func fraction() -> Double {
-        let bytes = Double(archiveExpected) + Double(essentialExpected)
-        let done = Double(archiveReceived) + Double(essentialReceived)
         let fixed = (isUnpacked ? Self.unpackedWeight : 0) + (isAsked ? Self.askedWeight : 0)
-        let share = bytes > 0 ? done / bytes : (isAsked ? 1 : 0)
-        let value = fixed + share * (1 - Self.unpackedWeight - Self.askedWeight)
+        let value = fixed + transferredShare * (1 - Self.unpackedWeight - Self.askedWeight)
         best = max(best, min(value, best == 1 ? 1 : 0.999))
         return best
+    }
+
+    /// The part of what has to be transferred that is here, 0 to 1.
+    private var transferredShare: Double {
+        let archive = Self.ratio(archiveReceived, archiveExpected)
+        guard isUnpacked else { return archive * Self.archiveShareMax }
+        let essential = essentialExpected > 0 ? Self.ratio(essentialReceived, essentialExpected) : (isAsked ? 1 : 0)
+        guard archiveExpected > 0 else { return essential }
+        let bytes = Double(archiveExpected) / (Double(archiveExpected) + Double(essentialExpected))
+        // What the bar has shown is not taken back.
+        let share = max(bytes, Self.archiveShareMax)
+        return archive * share + essential * (1 - share)
+    }
+
+    private static func ratio(_ part: Int64, _ whole: Int64) -> Double {
+        whole > 0 ? Double(part) / Double(whole) : 0
     }
 
     package var received: Int64 { archiveReceived + essentialReceived }

@@ -287,7 +287,9 @@ extension TransferPlan {
 
     /// A file of this size is not wanted.
     mutating func refusal(ofTotal total: Int64) -> Action? {
-        if let refusal = refusal(ofLength: total) { return refusal }
+        if let limit = order.sizeLimit, total > limit {
+            return refuseLength(.disallowedByAllowance, "the file has \(total) bytes, \(limit) are allowed")
+        }
         guard order.sizeMustMatch, order.expectedSize > 0, total != order.expectedSize else { return nil }
         return refuseSize("the server's file has \(total) bytes, \(order.expectedSize) were announced")
     }
@@ -295,12 +297,15 @@ extension TransferPlan {
     /// So many bytes are already too many.
     private mutating func refusal(ofLength length: Int64) -> Action? {
         if let limit = order.sizeLimit, length > limit {
-            state = .done
-            let error = AssetsError(.allowanceExceeded, "the file is larger than the \(limit) bytes that are allowed")
-            return .refuse(DownloadFailure(error), .allowance)
+            return refuseLength(.allowanceExceeded, "the file is larger than the \(limit) bytes that are allowed")
         }
         guard order.sizeMustMatch, order.expectedSize > 0, length > order.expectedSize else { return nil }
         return refuseSize("the server's file is larger than the \(order.expectedSize) bytes announced")
+    }
+
+    private mutating func refuseLength(_ code: AssetsError.Code, _ why: String) -> Action {
+        state = .done
+        return .refuse(DownloadFailure(AssetsError(code, why)), .allowance)
     }
 
     private mutating func refuseSize(_ why: String) -> Action {

@@ -17,6 +17,17 @@ package struct TransferSlots: Sendable {
 
     package init() {}
 
+    /// False when nothing of a class can start now, wherever it goes: then no entry needs to be looked at.
+    package func hasRoom(for transferClass: TransferClass) -> Bool {
+        let isBackground = transferClass == .background
+        let count = running.values.reduce(0) { $1.isBackground == isBackground ? $0 + 1 : $0 }
+        return count < Self.max(isBackground: isBackground)
+    }
+
+    private static func max(isBackground: Bool) -> Int {
+        isBackground ? PolicyNumbers.backgroundTransfersMax : PolicyNumbers.foregroundTransfersMax
+    }
+
     /// Why an entry cannot start now; nil when it can.
     package func obstacle(for entry: Entry) -> Reason? {
         var sameClass = 0
@@ -28,10 +39,8 @@ package struct TransferSlots: Sendable {
             sameHost += 1
             if other.app == entry.app { sameAppAndHost += 1 }
         }
-        let classMax =
-            entry.isBackground ? PolicyNumbers.backgroundTransfersMax : PolicyNumbers.foregroundTransfersMax
         let isFull =
-            sameClass >= classMax || sameHost >= PolicyNumbers.transfersPerHostMax
+            sameClass >= Self.max(isBackground: entry.isBackground) || sameHost >= PolicyNumbers.transfersPerHostMax
             || sameAppAndHost >= PolicyNumbers.transfersPerAppAndHostMax
         return isFull ? .concurrency : nil
     }

@@ -51,13 +51,25 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
         writtenBack = min(writtenBack, length)
     }
 
+    /// Asks for room only where there is enough: an allocation that fails halfway has taken all that was left from
+    /// everybody.
     func reserve(total: Int64) throws(SystemCallError) {
-        guard total > length else { return }
         let fd = descriptor.rawValue
+        var status = stat()
+        try check("fstat") { fstat(fd, &status) }
+        let allocated = Int64(status.st_blocks) * 512
+        guard total > max(length, allocated) else { return }
+        guard try total - allocated <= DeviceTree.space(fd).free else {
+            throw SystemCallError(call: "fallocate", number: ENOSPC)
+        }
         do throws(SystemCallError) {
             try check("fallocate") { clinux_fallocate(fd, Self.keepSize, 0, off_t(total)) }
         } catch let error where error.number == EOPNOTSUPP || error.number == ENOSYS {
             return
+        } catch {
+            // Gives back what was allocated before it failed.
+            _ = ftruncate(fd, off_t(length))
+            throw error
         }
     }
 

@@ -22,23 +22,33 @@ package struct DeviceLocation: Hashable, Sendable {
     /// Returns nil when there is neither a name nor a home.
     package init?(device: String? = nil, environment: [String: String], currentFolder: String = "/") {
         let named = device.flatMap { $0.isEmpty ? nil : $0 } ?? ProcessEnvironment.value(Self.variable, in: environment)
+        let own = Self.own(environment)
         if let named {
             let root = Self.absolute(named, in: currentFolder)
-            self.init(root: root, socketPath: Self.below(root, Self.socketName))
-            return
-        }
-        let data: String
-        if let folder = Self.absoluteFolder("XDG_DATA_HOME", in: environment) {
-            data = folder
-        } else if let home = Self.absoluteFolder("HOME", in: environment) {
-            data = Self.below(home, ".local/share")
+            // One device has one socket, also where somebody names the user's own by its folder.
+            let other = Self(root: root, socketPath: Self.below(root, Self.socketName))
+            self = own.flatMap { $0.root == root ? $0 : nil } ?? other
+        } else if let own {
+            self = own
         } else {
             return nil
         }
-        let root = Self.below(data, Self.folderName)
-        let runtime = Self.absoluteFolder("XDG_RUNTIME_DIR", in: environment)
-        let folder = runtime.map { Self.below($0, Self.folderName) } ?? root
-        self.init(root: root, socketPath: Self.below(folder, Self.socketName))
+    }
+
+    /// The user's own device; nil without a home.
+    private static func own(_ environment: [String: String]) -> DeviceLocation? {
+        let data: String
+        if let folder = absoluteFolder("XDG_DATA_HOME", in: environment) {
+            data = folder
+        } else if let home = absoluteFolder("HOME", in: environment) {
+            data = below(home, ".local/share")
+        } else {
+            return nil
+        }
+        let root = below(data, folderName)
+        let runtime = absoluteFolder("XDG_RUNTIME_DIR", in: environment)
+        let folder = runtime.map { below($0, folderName) } ?? root
+        return DeviceLocation(root: root, socketPath: below(folder, socketName))
     }
 
     /// The XDG rules ignore relative paths.

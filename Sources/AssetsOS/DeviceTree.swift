@@ -194,8 +194,13 @@ package final class DeviceTree: FileTree {
     }
 
     package func space() throws(SystemCallError) -> (free: Int64, total: Int64) {
+        try Self.space(directory.rawValue)
+    }
+
+    /// Of the file system that a descriptor belongs to.
+    static func space(_ descriptor: Int32) throws(SystemCallError) -> (free: Int64, total: Int64) {
         var result = statvfs()
-        try check("fstatvfs") { fstatvfs(directory.rawValue, &result) }
+        try check("fstatvfs") { fstatvfs(descriptor, &result) }
         func bytes(_ blocks: UInt) -> Int64 {
             let (product, overflow) = blocks.multipliedReportingOverflow(by: result.f_frsize)
             return overflow ? .max : Int64(clamping: product)

@@ -37,6 +37,9 @@ package final class EventLoop: LoopExecutor {
 
     /// Events taken from the kernel in one call.
     private static let eventBatchMax = 64
+    /// Batches of jobs that run before the kernel is asked for events again. One call of a client makes a dozen jobs,
+    /// each queued by the one before: to ask between all of them would cost more than some of them do.
+    private static let jobBatchesMax = 16
 
     private let epoll: Descriptor
     private let wakeup: Descriptor
@@ -153,6 +156,7 @@ package final class EventLoop: LoopExecutor {
         threadID.store(UInt(pthread_self()), ordering: .releasing)
         var events = [epoll_event](repeating: epoll_event(), count: Self.eventBatchMax)
         var jobs: [UnownedJob] = []
+        var batches = 0
         while true {
             jobs.removeAll(keepingCapacity: true)
             let (due, isStopping) = state.withLock { state in
@@ -162,6 +166,9 @@ package final class EventLoop: LoopExecutor {
             for timer in due { timer.body() }
             for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
             if isStopping && jobs.isEmpty && due.isEmpty { return }
+            batches += 1
+            if !jobs.isEmpty && batches < Self.jobBatchesMax { continue }
+            batches = 0
             let timeout = state.withLock { state -> Int32 in
                 guard state.jobs.isEmpty, !state.isStopping else { return 0 }
                 state.mayBeAsleep = true

@@ -33,19 +33,19 @@ extension AssetsService {
             journal(.launchRefused, error.code == .gateShut ? .gate : .invalid, app: id, error.reason)
             throw error
         case .success(let app):
+            journal(.launched, .none, app: id)
             try await noteLaunch(of: id)
             let executable =
                 "Applications/\(id)/current/\(app.description.bundleFolder)/\(app.description.executable)"
             return LaunchPlan(
-                executable: absolute(executable), environment: ["BACKGROUNDASSETS_DEVICE": seams.files.root])
+                executable: absolute(executable), environment: seams.launchEnvironment)
         }
     }
 
     /// The first launch, or the first accepted connection of the app, ends its restrictions for good.
     package func noteLaunch(of id: String) async throws(AssetsError) {
-        guard var app = apps[id] else { return }
-        journal(.launched, .none, app: id)
-        guard app.launchedAt == nil else { return }
+        guard var app = apps[id], app.launchedAt == nil else { return }
+        journal(.launched, .requested, app: id, "for the first time")
         app.launchedAt = calendarNow
         apps[id]?.launchedAt = calendarNow
         try await commit([.saveApp(app)])
@@ -123,11 +123,7 @@ extension AssetsService {
             for record in records {
                 await stopTransfer(record.id)
                 foregroundHolders[record.id] = nil
-                let files = seams.files
-                let paths = [record.partialPath] + [record.archivePath].compactMap(\.self)
-                try? await seams.disk.run { () throws(SystemCallError) in
-                    for path in paths { try files.remove(path) }
-                }
+                await removeFiles(of: record)
             }
             guard (try? await commit(records.map { .removeDownload(id: $0.id) })) != nil else { return }
         }
@@ -142,12 +138,5 @@ extension AssetsService {
         journal(.settingChanged, .developerMode, "Developer Mode is \(isOn ? "on" : "off")")
         try await commit([.setSetting(name: "developer-mode", value: isOn ? "on" : "off")])
         settings.isDeveloperModeOn = isOn
-    }
-}
-
-extension DownloadRecord {
-    /// Where a fetched app archive lies.
-    fileprivate var archivePath: String? {
-        if case .finished(let intent) = state, request.kind == .archive { intent.target } else { nil }
     }
 }

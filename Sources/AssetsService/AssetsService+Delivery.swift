@@ -94,6 +94,7 @@ extension AssetsService {
         switch outcome {
         case .handled:
             folder = record.vendedFolder
+            journal(.messageClosed, .none, app: record.app, download: record.id, "handled")
             if let folder {
                 await keepMove(of: record)
                 changes.append(.openIntent(id: record.id, kind: "delete", payload: folder))

@@ -70,7 +70,10 @@ extension AssetsService {
         let started = seams.loop.now
         journal(.extensionCalled, .none, app: app.id, download: entry.download, entry.name)
         _ = try? await commit([])
+        // Whoever is not called any more, or was interrupted, is called after the next start.
+        guard !isStopping else { return .died(.restart, "the service ends") }
         let outcome = await seams.extensions.call(entry, on: target(of: app), limit: limit)
+        guard !isStopping else { return outcome }
         let took = (seams.loop.now - started).shown
         switch outcome {
         case .downloads(let downloads):

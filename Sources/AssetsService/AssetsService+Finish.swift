@@ -10,8 +10,27 @@ extension AssetsService {
     /// All bytes are in the partial file, checked and synced.
     func finish(_ record: DownloadRecord, length: Int64, inode: UInt64) async {
         let intent = FinishIntent(target: finishTarget(of: record), inode: inode, length: length)
-        guard await save([.setDownloadState(id: record.id, .finishing(intent))], of: record.id) else { return }
+        let changes = [.setDownloadState(id: record.id, .finishing(intent))] + noteSize(of: record, length)
+        guard await save(changes, of: record.id) else { return }
         await complete(record, intent)
+    }
+
+    /// A non-essential download of another size than announced is taken all the same, with a warning; what it has more
+    /// counts against the allowance.
+    private func noteSize(of record: DownloadRecord, _ length: Int64) -> [StoreChange] {
+        let request = record.request
+        guard request.kind == .url, !request.isEssential, length != request.size else { return [] }
+        if request.size > 0 {
+            journal(
+                .warning, .size, app: record.app, download: record.id,
+                "\(request.identifier): \(length) bytes instead of the \(request.size) announced")
+        }
+        guard var app = apps[record.app], app.launchedAt == nil, length > request.size else { return [] }
+        var admission = Admission(app: app, allowsLoopbackHTTP: settings.isDeveloperModeOn)
+        admission.chargeUnannounced(bytes: length - request.size)
+        app.ledger = admission.ledger
+        apps[record.app] = app
+        return [.saveApp(app)]
     }
 
     /// Moves the file of a finishing row to its place and closes the row.
@@ -51,7 +70,14 @@ extension AssetsService {
 
     private func discard(_ intent: FinishIntent) async {
         let files = seams.files
-        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(intent.target.parentPath) }
+        let place = Self.ownPlace(intent.target)
+        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(place) }
+    }
+
+    /// What goes with a finished file: the folder of its own that it lies in. Archives have none: they lie beside the
+    /// partial files of other downloads.
+    static func ownPlace(_ target: String) -> String {
+        target.parentPath == "Transfers" ? target : target.parentPath
     }
 
     /// Where a finished file goes, below the device directory.

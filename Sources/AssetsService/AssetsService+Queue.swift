@@ -54,7 +54,8 @@ extension AssetsService {
         switch record.state {
         case .failed:
             throw AssetsError(
-                .downloadAlreadyFailed, "\(record.request.identifier) has already failed", remedy: "make a new download")
+                .downloadAlreadyFailed, "\(record.request.identifier) has already failed", remedy: "make a new download"
+            )
         case .finished, .finishing: return record
         case .waiting: break
         }
@@ -77,7 +78,7 @@ extension AssetsService {
         leaving.insert(record.id)
         defer { forgetLeaving([record.id]) }
         running[record.id]?.isCancelled = true
-        let folder = mayBeMoving(record) ? finishTarget(of: record).parentPath : nil
+        let folder = mayBeMoving(record) ? Self.ownPlace(finishTarget(of: record)) : nil
         var changes: [StoreChange] = [.removeDownload(id: record.id)]
         if let folder { changes.append(.openIntent(id: record.id, kind: "delete", payload: folder)) }
         try await commit(changes)
@@ -95,6 +96,20 @@ extension AssetsService {
         leaving.subtract(ids)
         for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
         pumpSoon()
+    }
+
+    /// Removes what a download left on the disk.
+    func removeFiles(of record: DownloadRecord) async {
+        let files = seams.files
+        var paths = [record.partialPath]
+        switch record.state {
+        case .finishing(let intent): paths.append(Self.ownPlace(intent.target))
+        case .finished(let intent) where record.request.kind == .archive: paths.append(intent.target)
+        case .waiting, .finished, .failed: break
+        }
+        for path in paths {
+            try? await seams.disk.run { () throws(SystemCallError) in try files.remove(path) }
+        }
     }
 
     /// True when its file may be on the way to its place, or there already.
@@ -200,7 +215,7 @@ extension AssetsService {
     }
 
     private func fill(_ transferClass: TransferClass) async {
-        while !isStopping {
+        while !isStopping, slots.hasRoom(for: transferClass) {
             var window = windows[transferClass] ?? QueueWindow()
             if let next = window.entries.first(where: { slots.obstacle(for: slotEntry(of: $0)) == nil }) {
                 window.remove(id: next.id)
@@ -247,7 +262,9 @@ extension AssetsService {
     func planRetryTimer() async {
         var earliest: Duration?
         for transferClass in TransferClass.allCases {
-            guard let due = try? await seams.store.earliestNotBefore(transferClass, after: calendarNow) else { continue }
+            guard let due = try? await seams.store.earliestNotBefore(transferClass, after: calendarNow) else {
+                continue
+            }
             earliest = min(earliest ?? due, due)
         }
         guard let due = earliest else {

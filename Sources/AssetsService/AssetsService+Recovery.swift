@@ -28,6 +28,8 @@ extension AssetsService {
             }
         } catch { throw AssetsError(error) }
         journal(.serviceStarted, .none)
+        // No app is connected yet: what apps held in the foreground goes on in the background.
+        try await commit([.demoteForegroundDownloads])
         try await makeFolders()
         try await closeIntents()
         await mendLinks()
@@ -111,7 +113,7 @@ extension AssetsService {
 
     private func completeFinishes() async {
         var last: Int64 = 0
-        while let records = try? await seams.store.liveDownloads(after: last, limit: Store.pageMax),
+        while let records = try? await seams.store.finishing(after: last, limit: Store.pageMax),
             let end = records.last?.sequence
         {
             last = end

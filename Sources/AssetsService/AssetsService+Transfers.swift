@@ -139,10 +139,9 @@ extension AssetsService {
         guard let transfer = running[id] else { return }
         running[id]?.isCancelled = true
         if transfer.isStarting || transfer.isEnding {
+            // Asked inside: the transfer may be released before the continuation's body runs.
             return await withCheckedContinuation { continuation in
-                // This may run as a job of its own: it may have ended by now.
-                guard running[id] != nil else { return continuation.resume() }
-                running[id]?.stopWaiters.append(continuation)
+                if running[id] == nil { continuation.resume() } else { running[id]?.stopWaiters.append(continuation) }
             }
         }
         await seams.transfers.cancel(id)

@@ -74,7 +74,8 @@ package actor AssetsService {
     /// True while anything is planned or running: then the service stays.
     package var isBusy: Bool {
         !running.isEmpty || !rounds.isEmpty || !sessions.isEmpty || isPumping
-            || installations.values.contains { !$0.life.isEnded || $0.isPerforming } || windows.values.contains { !$0.entries.isEmpty } || retryTimer != nil
+            || installations.values.contains { !$0.life.isEnded || $0.isPerforming }
+            || windows.values.contains { !$0.entries.isEmpty } || retryTimer != nil
             || extensionQueues.values.contains { $0.isActive }
     }
 

@@ -19,11 +19,13 @@ package struct ServiceSeams: Sendable {
     package var transfers: TransferEngine
     package var staging: any BundleStaging
     package var extensions: any ExtensionRunner
+    /// How a launched app finds this service.
+    package var launchEnvironment: [String: String]
 
     package init(
         loop: any LoopExecutor, disk: DiskWorker, unpacking: DiskWorker, calendar: any CalendarClock,
         random: any RandomSource, files: any FileTree, store: Store, transfers: TransferEngine,
-        staging: any BundleStaging, extensions: any ExtensionRunner
+        staging: any BundleStaging, extensions: any ExtensionRunner, launchEnvironment: [String: String] = [:]
     ) {
         self.loop = loop
         self.disk = disk
@@ -35,6 +37,7 @@ package struct ServiceSeams: Sendable {
         self.transfers = transfers
         self.staging = staging
         self.extensions = extensions
+        self.launchEnvironment = launchEnvironment
     }
 }
 

@@ -16,6 +16,7 @@ extension Database {
             try run(.removeInstallation) { row throws(StoreError) in try row.bind(id, at: 1) }
         case .insertDownload(let record): result.sequences.append(try insert(record))
         case .setDownloadState, .setDownloadClass, .setDownloadWait, .setDownloadResume: try update(change)
+        case .demoteForegroundDownloads: try run(.demoteForeground) { _ throws(StoreError) in }
         case .removeDownload(let id): try run(.removeDownload) { row throws(StoreError) in try row.bind(id, at: 1) }
         case .setSetting(let name, let value?):
             try run(.setSetting) { row throws(StoreError) in
@@ -73,6 +74,7 @@ extension Database {
                 try row.bind(received, at: 7)
             }
         case .saveApp, .removeApp, .saveInstallation, .removeInstallation, .insertDownload, .removeDownload,
+            .demoteForegroundDownloads,
             .setSetting, .openIntent, .closeIntent:
             preconditionFailure("\(change) does not update a download")
         }

@@ -7,7 +7,8 @@ enum Query: Int, CaseIterable {
     case saveInstallation, removeInstallation, installations
     case insertDownload, setState, setClass, setWait, setResume, removeDownload
     case downloadBySequence, downloadByID, liveDownload
-    case downloads, downloadsOfApp, live, liveOfApp, messages, messagesOfApp
+    case demoteForeground
+    case downloads, downloadsOfApp, live, finishing, liveOfApp, messages, messagesOfApp
     case nextQueuedApp, queueOfApp, earliestNotBefore, counts
     case setSetting, removeSetting, settings
     case openIntent, closeIntent, intents
@@ -48,6 +49,7 @@ enum Query: Int, CaseIterable {
             UPDATE downloads SET state = ?2, target = ?3, inode = ?4, length = ?5, failureDomain = ?6, \
             failureCode = ?7, failureReason = ?8 WHERE id = ?1
             """
+        case .demoteForeground: "UPDATE downloads SET transferClass = 0 WHERE transferClass = 1 AND state < 2"
         case .setClass: "UPDATE downloads SET transferClass = ?2 WHERE id = ?1"
         case .setWait:
             """
@@ -80,6 +82,7 @@ enum Query: Int, CaseIterable {
             \(select) INDEXED BY messagesByApp WHERE app = ?1 AND sequence > ?2 AND state >= 2 \(page)
             """
         case .live: "\(select) WHERE sequence > ?2 AND state < 2 \(page)"
+        case .finishing: "\(select) INDEXED BY finishing WHERE sequence > ?2 AND state = 1 \(page)"
         case .liveOfApp: "\(select) INDEXED BY liveByApp WHERE app = ?1 AND sequence > ?2 AND state < 2 \(page)"
         case .messages: "\(select) WHERE sequence > ?2 AND state >= 2 \(page)"
         case .messagesOfApp:

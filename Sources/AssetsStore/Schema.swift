@@ -105,6 +105,7 @@ struct Schema {
         CREATE UNIQUE INDEX downloadsByID ON downloads(id);
         CREATE UNIQUE INDEX liveByIdentifier ON downloads(app, identifier) WHERE state < 2;
         CREATE INDEX liveByApp ON downloads(app, sequence) WHERE state < 2;
+        CREATE INDEX finishing ON downloads(sequence) WHERE state = 1;
         CREATE INDEX messagesByApp ON downloads(app, sequence) WHERE state >= 2;
         CREATE INDEX queue ON downloads(transferClass, app, priority DESC, sequence, state, notBefore, size)
             WHERE state < 2;

@@ -38,6 +38,11 @@ extension Store {
         try page(app == nil ? .live : .liveOfApp, app, sequence, limit)
     }
 
+    /// Downloads whose move to their place was announced and not closed, by sequence.
+    package func finishing(after sequence: Int64 = 0, limit: Int) throws(StoreError) -> [DownloadRecord] {
+        try page(.finishing, nil, sequence, limit)
+    }
+
     /// Downloads that finished or failed and whose message was not handled yet, by sequence.
     package func messages(app: String? = nil, after sequence: Int64 = 0, limit: Int) throws(StoreError)
         -> [DownloadRecord]

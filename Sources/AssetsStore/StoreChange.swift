@@ -16,6 +16,8 @@ package enum StoreChange: Hashable, Sendable {
     case insertDownload(DownloadRecord)
     case setDownloadState(id: String, DownloadRecord.State)
     case setDownloadClass(id: String, TransferClass)
+    /// Foreground downloads go on in the background: nobody holds them any more.
+    case demoteForegroundDownloads
     case setDownloadWait(
         id: String, notBefore: Duration?, reason: Reason, detail: String, retry: RetryHistory, attempts: Int)
     case setDownloadResume(id: String, ResumePoint?, received: Int64)

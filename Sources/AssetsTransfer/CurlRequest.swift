@@ -4,8 +4,9 @@ internal import CCurl
 
 /// An easy handle with all that belongs to it; freed exactly once, after it has left the multi handle.
 final class CurlRequest {
-    /// What libcurl reads from a socket at a time.
-    private static let receiveBufferBytes = 512 << 10
+    /// What libcurl reads from a socket at a time. A record of TLS has 16 KiB, so more than a few of them gains nothing;
+    /// libcurl reads up to a hundred times before another transfer has its turn, which this bounds.
+    private static let receiveBufferBytes = 64 << 10
     private static let userAgent = "BackgroundAssets/1"
 
     let task: TransportTask
@@ -14,6 +15,7 @@ final class CurlRequest {
     var handler: (any TransportHandler)?
     /// The failure to tell instead of what libcurl makes of an aborted transfer.
     var ownFailure: TransportFailure?
+    var isPaused = false
     unowned let transport: CurlTransport
     var reader = ResponseHeadReader()
     private var fields: UnsafeMutablePointer<curl_slist>?

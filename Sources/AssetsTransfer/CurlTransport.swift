@@ -114,16 +114,18 @@ package final class CurlTransport: Transport {
         }
     }
 
-    package func pause(_ task: TransportTask) { setPause(task, CURLPAUSE_RECV) }
+    package func pause(_ task: TransportTask) { setPause(task, true) }
 
-    package func resume(_ task: TransportTask) { setPause(task, CURLPAUSE_CONT) }
+    package func resume(_ task: TransportTask) { setPause(task, false) }
 
-    private func setPause(_ task: TransportTask, _ mask: Int32) {
-        guard requests[task] != nil else { return }
+    private func setPause(_ task: TransportTask, _ isPaused: Bool) {
+        guard let request = requests[task], request.isPaused != isPaused else { return }
+        // One call of libcurl may bring many pieces: from now on each is sent back.
+        request.isPaused = isPaused
         afterCurl { [unowned self] in
-            guard let request = requests[task] else { return }
+            guard requests[task] != nil else { return }
             // Bytes that libcurl holds back are delivered inside this call.
-            enter { curl_easy_pause(request.easy, mask) }
+            enter { curl_easy_pause(request.easy, request.isPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT) }
         }
     }
 
@@ -247,6 +249,7 @@ package final class CurlTransport: Transport {
 
     func receivedBytes(_ request: CurlRequest, _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let handler = request.handler else { return 0 }
+        guard !request.isPaused else { return Int(CURL_WRITEFUNC_PAUSE) }
         handler.received(UnsafeRawBufferPointer(start: bytes, count: count))
         return count
     }

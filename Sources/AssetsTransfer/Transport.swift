@@ -58,8 +58,9 @@ package protocol Transport: AnyObject {
     func start(_ request: TransportRequest, handler: any TransportHandler) -> TransportTask
     /// Ends a request; its handler is not called any more. No effect on one that has ended.
     func cancel(_ task: TransportTask)
-    /// Stops taking bytes from the connection. What was taken before may still be delivered.
+    /// Stops delivering and taking bytes.
     func pause(_ task: TransportTask)
+    /// Goes on; may deliver bytes before it returns.
     func resume(_ task: TransportTask)
     /// Cancels everything and closes all connections. The last call.
     func stop()

@@ -171,7 +171,8 @@ package final class ScriptedServer: Sendable {
             state.log[reply.exchange].status = reply.head?.status ?? 0
             return reply
         }
-        loop.note("request \(reply.exchange) \(request.url) from \(Self.offset(of: request)): \(reply.head?.status ?? 0)")
+        loop.note(
+            "request \(reply.exchange) \(request.url) from \(Self.offset(of: request)): \(reply.head?.status ?? 0)")
         return reply
     }
 

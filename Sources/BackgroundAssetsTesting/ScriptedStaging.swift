@@ -49,7 +49,8 @@ extension AppDescription {
             restrictions: DownloadRestrictions(
                 downloadAllowance: allowance, essentialDownloadAllowance: essentialAllowance, allowedDomains: domains),
             maxInstallSize: 1 << 30, essentialMaxInstallSize: essentialAllowance,
-            extensionIdentifier: "\(identifier).Downloader", extensionExecutable: "Extensions/Downloader.appex/Downloader",
+            extensionIdentifier: "\(identifier).Downloader",
+            extensionExecutable: "Extensions/Downloader.appex/Downloader",
             groups: ["group.\(identifier)"], sharedGroups: ["group.\(identifier)"])
     }
 }

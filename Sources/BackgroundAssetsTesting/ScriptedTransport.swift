@@ -65,7 +65,8 @@ final class ScriptedTransport: Transport, @unchecked Sendable {
         case told(TransportFailure?)
     }
 
-    private func plan(_ number: UInt64, after delay: Duration, _ body: @escaping @Sendable (ScriptedTransport) -> Void) {
+    private func plan(_ number: UInt64, after delay: Duration, _ body: @escaping @Sendable (ScriptedTransport) -> Void)
+    {
         running[number]?.timer = loop.schedule(after: delay) { [self] in
             running[number]?.timer = nil
             body(self)

@@ -86,7 +86,8 @@ package final class SimulatedDevice {
         return {
             do {
                 let store = try await Store(path: "/device.sqlite", vfs: vfs.name, on: storeLoop)
-                let transfers = TransferEngine(on: transferLoop, disk: diskLoop, files: tree, transport: server.transport)
+                let transfers = TransferEngine(
+                    on: transferLoop, disk: diskLoop, files: tree, transport: server.transport)
                 let service = AssetsService(
                     seams: ServiceSeams(
                         loop: loop, disk: DiskWorker(on: diskLoop), unpacking: DiskWorker(on: unpackLoop),
@@ -95,6 +96,8 @@ package final class SimulatedDevice {
                 parts.withLock { $0 = (store, transfers, service) }
                 _ = await service.watchJournal { follow(store) }
                 try await service.start()
+                // Scripted bundles carry no signature.
+                try await service.setDeveloperMode(true)
                 isReady.withLock { $0 = true }
             } catch { failure.withLock { $0 = "\(error)" } }
         }

@@ -90,9 +90,12 @@ struct TransferSlotsTests {
         var slots = TransferSlots()
         for number in 0..<3 { slots.begin("\(number)", Self.entry(.background, host: "\(number)")) }
         #expect(slots.obstacle(for: Self.entry(.background, host: "x")) == .concurrency)
+        #expect(!slots.hasRoom(for: .background))
         #expect(slots.obstacle(for: Self.entry(.foreground, host: "x")) == nil)
+        #expect(slots.hasRoom(for: .foreground) && slots.hasRoom(for: .essential))
         slots.change("0", to: .foreground)
         #expect(slots.obstacle(for: Self.entry(.background, host: "x")) == nil)
+        #expect(slots.hasRoom(for: .background))
         slots.begin("3", Self.entry(.background, host: "x"))
         slots.end("1")
         #expect(slots.obstacle(for: Self.entry(.background, host: "y")) == nil)
@@ -121,6 +124,27 @@ struct InstallProgressTests {
         #expect((seen.last ?? 1) < 1)
         progress.finished()
         #expect(progress.fraction() == 1)
+    }
+
+    @Test(
+        "However large archive and essentials are, the bar moves on with every part of both",
+        arguments: [(100, 1_000_000), (100_000, 10_000), (500, 500)])
+    func neverStalls(archive: Int64, essentials: Int64) {
+        var progress = InstallProgress()
+        var seen: [Double] = [progress.fraction()]
+        for tenth: Int64 in 1...10 {
+            progress.archive(received: archive * tenth / 10, expected: archive)
+            seen.append(progress.fraction())
+        }
+        progress.unpacked(allowance: essentials * 2)
+        seen.append(progress.fraction())
+        progress.asked(essentialBytes: essentials)
+        seen.append(progress.fraction())
+        for tenth: Int64 in 1...9 {
+            progress.essential(received: essentials * tenth / 10)
+            seen.append(progress.fraction())
+        }
+        #expect(zip(seen, seen.dropFirst()).allSatisfy { $0 < $1 })
     }
 
     @Test("The allowance sets the first share, the real sizes replace it")

@@ -251,11 +251,17 @@ struct DeviceFileTests {
 
     @Test("More than the disk has cannot be reserved")
     func reserveTooMuch() throws {
-        try withTree { tree, _ in
+        try withTree { tree, root in
             let file = try tree.openAppendable("file")
             let total = try tree.space().total
-            #expect(number { try file.reserve(total: total + (1 << 30)) } == ENOSPC)
+            for too in [total + (1 << 30), .max] {
+                #expect(number { try file.reserve(total: too) } == ENOSPC)
+            }
             #expect(file.length == 0)
+            // Nothing was taken from others in the attempt.
+            var status = stat()
+            try #require(stat(root + "/file", &status) == 0)
+            #expect(status.st_blocks == 0)
         }
     }
 

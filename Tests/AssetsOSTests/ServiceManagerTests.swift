@@ -7,7 +7,8 @@ import Testing
     @Test("Sockets of the service manager are found by their names and closed when nobody wants them")
     func activation() async throws {
         try await withTemporaryFolder { folder in
-            let base: Int32 = 600
+            // The kernel gives out the lowest free number: other tests never come up here.
+            let base = descriptorsMax - 8
             let first = try UnixSocket.listen(at: folder + "/one")
             let second = try UnixSocket.listen(at: folder + "/two")
             let plain = Descriptor(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
@@ -46,8 +47,8 @@ import Testing
         ])
     func noActivation(environment: [String: String]) {
         let own = environment.mapValues { $0 == "self" ? "\(getpid())" : $0 }
-        // No descriptor of that number is open.
-        var sockets = SocketActivation(environment: own, firstDescriptor: 900)
+        // No descriptor of that number can be open.
+        var sockets = SocketActivation(environment: own, firstDescriptor: descriptorsMax)
         #expect(sockets.names == [])
         let found6 = isThere(sockets.takeListener())
         #expect(!found6)
@@ -97,7 +98,7 @@ import Testing
         "A device is found by name, environment or the XDG folders",
         arguments: [
             ("/dev1", [:], "/dev1", "/dev1/service.socket"),
-            ("sub//./dev/", [:], "/work/sub/dev", "/work/sub/dev/service.socket"),
+            ("sub//./dev/", [:], "/place/sub/dev", "/place/sub/dev/service.socket"),
             ("", ["BACKGROUNDASSETS_DEVICE": "/e"], "/e", "/e/service.socket"),
             ("/", [:], "/", "/service.socket"),
             (
@@ -115,7 +116,7 @@ import Testing
             ),
         ] as [(String?, [String: String], String, String)])
     func device(named: String?, environment: [String: String], root: String, socket: String) {
-        let location = DeviceLocation(device: named, environment: environment, currentFolder: "/work")
+        let location = DeviceLocation(device: named, environment: environment, currentFolder: "/place")
         #expect(location == DeviceLocation(root: root, socketPath: socket))
     }
 
@@ -131,4 +132,11 @@ import Testing
         #expect(environment["PATH"] == getenv("PATH").map { String(cString: $0) })
         #expect(ProcessEnvironment.value("X", in: ["X": ""]) == nil)
     }
+}
+
+/// The first descriptor number that this process cannot have.
+private var descriptorsMax: Int32 {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    return Int32(clamping: limit.rlim_cur)
 }

@@ -111,7 +111,10 @@ struct InstallSimulationTests {
         let problems = try scenario.problems(of: device)
         #expect(problems == [])
         let begun = device.server.log.map(\.url).filter { $0 != Scenario.manifestURL }
-        #expect(Set(begun.prefix(3)) == ["https://cdn.example.com/l8", "https://cdn.example.com/l7", "https://cdn.example.com/l6"])
+        #expect(
+            Set(begun.prefix(3)) == [
+                "https://cdn.example.com/l8", "https://cdn.example.com/l7", "https://cdn.example.com/l6",
+            ])
         #expect(begun.last == "https://cdn.example.com/l1")
     }
 

@@ -90,8 +90,8 @@ extension SimulatedDevice {
     }
 
     /// The only row of an event.
-    func row(_ event: JournalEvent) throws -> JournalEntry? {
-        let rows = try journal().filter { $0.event == event }
+    func row(_ event: JournalEvent, _ reason: Reason? = nil) throws -> JournalEntry? {
+        let rows = try journal().filter { $0.event == event && (reason == nil || $0.reason == reason) }
         return rows.count == 1 ? rows.first : nil
     }
 

@@ -100,16 +100,28 @@ final class RunningService: @unchecked Sendable {
                 on: transferLoop, disk: diskLoop, files: files, transport: CurlTransport.factory(options)),
             staging: ArchiveStaging(root: location.root),
             extensions: ProcessExtensionRunner(
-                loop: loop, root: location.root, launcher: launcherPath(), environment: environment))
+                loop: loop, root: location.root, launcher: launcherPath(), environment: environment),
+            launchEnvironment: launchEnvironment())
+    }
+
+    /// A device that is not the user's own is named to the apps; all learn which program serves it.
+    private func launchEnvironment() -> [String: String] {
+        var result = ["BACKGROUNDASSETS_SERVICE": ownPath()]
+        var general = environment
+        general[DeviceLocation.variable] = nil
+        if DeviceLocation(environment: general) != location { result[DeviceLocation.variable] = location.root }
+        return result
     }
 
     /// Beside the service's own executable, or where the environment says.
     private func launcherPath() -> String {
-        if let path = environment["BACKGROUNDASSETS_LAUNCHER"] { return path }
+        environment["BACKGROUNDASSETS_LAUNCHER"] ?? ownPath().parentPath + "/extension-launcher"
+    }
+
+    private func ownPath() -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
-        let own = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
-        return own.parentPath + "/extension-launcher"
+        return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
     }
 
     private func listen(_ endpoint: WireEndpoint) throws(AssetsError) {
@@ -164,7 +176,7 @@ struct ArchiveStaging: BundleStaging {
     func stage(
         source: String, into folder: String, allowsLoopbackHTTP: Bool, isCancelled: @escaping @Sendable () -> Bool
     ) throws(AssetsError) -> AppDescription {
-try BundleStager(root: root).stage(
+        try BundleStager(root: root).stage(
             source: source, into: folder, allowsLoopbackHTTP: allowsLoopbackHTTP, isCancelled: isCancelled,
             progress: { _, _ in }
         ).description

@@ -4,6 +4,7 @@ internal import AssetsModel
 internal import AssetsOS
 internal import AssetsStore
 internal import AssetsTransfer
+internal import AssetsWire
 internal import Glibc
 
 /// What `backgroundassetsd` was told on its command line.
@@ -15,7 +16,7 @@ package struct ServiceOptions: Hashable, Sendable {
 
 /// Runs the service until it is asked to stop or nobody needs it.
 package enum ServiceMain {
-    package static let version = "0.1.0"
+    package static let version = ProductVersion.current
 
     /// Exit statuses of the service.
     package enum Status: Int32 {
@@ -89,7 +90,8 @@ package enum ServiceMain {
             case .held(let process):
                 try? ServiceNotification(environment: environment)?.send(.anotherServes)
                 throw AssetsError(
-                    .busy, "the device \(location.root) is already served" + (process.map { " by process \($0)" } ?? ""),
+                    .busy,
+                    "the device \(location.root) is already served" + (process.map { " by process \($0)" } ?? ""),
                     remedy: "connect to that service, or end it first")
             case .failed(let failure):
                 throw AssetsError(

@@ -155,7 +155,7 @@ private final class Signal: @unchecked Sendable {
 
     func wait() async {
         await withCheckedContinuation { continuation in
-            // This may run as a job of its own: it may have been raised by now.
+            // Asked in here, because this body may run as a job of its own, after others.
             if isRaised { continuation.resume() } else { waiter = continuation }
         }
         isRaised = false

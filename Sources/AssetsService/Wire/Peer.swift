@@ -67,14 +67,15 @@ final class Peer: @unchecked Sendable {
 
     /// Returns when the client has taken what was sent, or is gone.
     func drained() async {
-        guard mustDrain else { return }
         await withCheckedContinuation { continuation in
-            // This may run as a job of its own: the client may have taken all by now.
-            if mustDrain { drainWaiters.append(continuation) } else { continuation.resume() }
+            // Asked in here, because this body may run as a job of its own, after others.
+            if let connection, connection.isOpen, connection.isCongested {
+                drainWaiters.append(continuation)
+            } else {
+                continuation.resume()
+            }
         }
     }
-
-    private var mustDrain: Bool { connection.map { $0.isOpen && $0.isCongested } ?? false }
 
     func didDrain() {
         let waiters = drainWaiters

@@ -88,7 +88,8 @@ extension DeviceInterface.JournalEntry {
 extension AssetsService {
     func wireApp(_ app: AppRecord) -> DeviceInterface.App {
         var reason = ""
-        if case .failure(let error) = LaunchGate.decide(app: app, identifier: app.id, installing: isInstalling(app.id)) {
+        if case .failure(let error) = LaunchGate.decide(app: app, identifier: app.id, installing: isInstalling(app.id))
+        {
             reason = error.reason
         }
         return DeviceInterface.App(

@@ -1,0 +1,126 @@
+// Files and folders of a run.
+internal import AssetsOS
+internal import BenchmarkKit
+internal import Glibc
+
+enum Folder {
+    /// A new folder below TMPDIR that goes when the run ends.
+    static func temporary() throws -> String {
+        let base = ProcessEnvironment.value("TMPDIR", in: ProcessEnvironment.current) ?? "/tmp"
+        guard let template = strdup("\(base)/ba-bench-XXXXXX") else { throw BenchError("there is no memory") }
+        defer { free(template) }
+        guard mkdtemp(template) != nil else {
+            throw BenchError("no folder can be made in \(base): \(String(cString: strerror(errno)))")
+        }
+        let path = String(cString: template)
+        Leftovers.add(folder: path)
+        return path
+    }
+
+    /// Makes a folder and its missing parents.
+    static func make(_ path: String) throws {
+        var current = ""
+        for part in path.split(separator: "/") {
+            current += "/" + part
+            guard mkdir(current, 0o700) == 0 || errno == EEXIST else { throw SystemCallError(call: "mkdir", number: errno) }
+        }
+    }
+
+    static func write(_ text: String, to path: String, mode: mode_t = 0o644) throws {
+        let file = Descriptor(owning: try check("open") { open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode) })
+        try write(Array(text.utf8), to: file)
+    }
+
+    /// A file of so many bytes that no file system or transport can shorten.
+    static func writeRandom(_ count: Int, to path: String) throws {
+        let file = Descriptor(owning: try check("open") { open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644) })
+        var piece = [UInt8](repeating: 0, count: 1 << 20)
+        var left = count
+        while left > 0 {
+            // getrandom gives at most 256 bytes without a chance of being interrupted; words are quick enough.
+            piece.withUnsafeMutableBytes { bytes in
+                for offset in stride(from: 0, to: bytes.count, by: 8) {
+                    bytes.storeBytes(of: Mixer.next(), toByteOffset: offset, as: UInt64.self)
+                }
+            }
+            try write(Array(piece.prefix(left)), to: file)
+            left -= min(left, piece.count)
+        }
+    }
+
+    private static func write(_ bytes: [UInt8], to file: borrowing Descriptor) throws {
+        let fd = file.rawValue
+        var done = 0
+        while done < bytes.count {
+            done += try check("write") {
+                bytes.withUnsafeBytes { Glibc.write(fd, $0.baseAddress?.advanced(by: done), $0.count - done) }
+            }
+        }
+    }
+
+    static func text(_ path: String) throws -> String {
+        let file = Descriptor(owning: try check("open") { open(path, O_RDONLY | O_CLOEXEC) })
+        let fd = file.rawValue
+        var text: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = try check("read") { piece.withUnsafeMutableBytes { read(fd, $0.baseAddress, $0.count) } }
+            if count == 0 { return String(decoding: text, as: UTF8.self) }
+            text += piece.prefix(count)
+        }
+    }
+
+    static func copy(_ from: String, to path: String) throws {
+        let source = Descriptor(owning: try check("open") { open(from, O_RDONLY | O_CLOEXEC) })
+        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC
+        let target = Descriptor(owning: try check("open") { open(path, flags, 0o755) })
+        while try source.copy(to: target, count: 1 << 30) > 0 {}
+    }
+
+    static func size(_ path: String) throws -> Int {
+        var status = stat()
+        try check("stat") { stat(path, &status) }
+        return Int(status.st_size)
+    }
+
+    /// Removes a file or folder with everything in it; nothing there is no error.
+    static func remove(_ path: String) throws {
+        if unlink(path) == 0 || errno == ENOENT { return }
+        guard let folder = opendir(path) else { throw SystemCallError(call: "opendir", number: errno) }
+        defer { closedir(folder) }
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != "." && name != ".." { try remove("\(path)/\(name)") }
+        }
+        try check("rmdir") { rmdir(path) }
+    }
+
+    static func ofThisProgram() throws -> String {
+        guard let resolved = realpath("/proc/self/exe", nil) else {
+            throw SystemCallError(call: "realpath", number: errno)
+        }
+        defer { free(resolved) }
+        let path = String(cString: resolved)
+        return path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "/"
+    }
+
+    /// Waits until everything that was written lies on the disk, so that no one pays for what another left.
+    static func settle() { sync() }
+}
+
+/// Splitmix64: bytes without a pattern, the same in every run.
+private enum Mixer {
+    private static let state = Guarded<UInt64>(0x4241_7374)
+
+    static func next() -> UInt64 {
+        var word = state.withLock { state in
+            state &+= 0x9E37_79B9_7F4A_7C15
+            return state
+        }
+        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+        return word ^ (word >> 31)
+    }
+}

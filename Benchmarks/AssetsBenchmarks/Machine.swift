@@ -1,0 +1,100 @@
+// What the kernel tells of processes and ports.
+internal import AssetsOS
+internal import BenchmarkKit
+internal import Glibc
+internal import Synchronization
+
+enum Machine {
+    /// Memory of a process that is its own: RssAnon, in bytes.
+    static func anonymousMemory(of process: Int32) throws -> Int {
+        for line in try Folder.text("/proc/\(process)/status").split(separator: "\n") where line.hasPrefix("RssAnon:") {
+            let fields = line.split { $0 == " " || $0 == "\t" }
+            if fields.count == 3, let kibibytes = Int(fields[1]) { return kibibytes << 10 }
+        }
+        throw BenchError("the kernel does not tell the memory of process \(process)")
+    }
+}
+
+/// Watches the memory of a process from a thread of its own.
+final class MemoryWatch: Sendable {
+    private static let interval: useconds_t = 2_000
+
+    private let process: Int32
+    private let peak = Atomic(0)
+    private let isEnded = Atomic(false)
+    private let hasLeft = Atomic(false)
+
+    init(_ process: Int32) throws {
+        self.process = process
+        var thread = pthread_t()
+        let me = Unmanaged.passRetained(self).toOpaque()
+        let code = pthread_create(
+            &thread, nil,
+            { raw in
+                if let raw { Unmanaged<MemoryWatch>.fromOpaque(raw).takeRetainedValue().run() }
+                return nil
+            }, me)
+        guard code == 0 else { throw SystemCallError(call: "pthread_create", number: code) }
+        pthread_detach(thread)
+    }
+
+    private func run() {
+        while !isEnded.load(ordering: .acquiring) {
+            if let now = try? Machine.anonymousMemory(of: process) { peak.max(now, ordering: .relaxed) }
+            usleep(Self.interval)
+        }
+        hasLeft.store(true, ordering: .releasing)
+    }
+
+    /// Ends watching and returns the most that was seen, in bytes.
+    func end() -> Int {
+        isEnded.store(true, ordering: .releasing)
+        while !hasLeft.load(ordering: .acquiring) { usleep(Self.interval) }
+        return peak.load(ordering: .relaxed)
+    }
+}
+
+/// A port of this machine where connections are taken by the kernel and by nobody else.
+struct SilentPort: ~Copyable {
+    private let socket: Descriptor
+    let port: UInt16
+
+    /// - Parameter backlog: connections that can be made before the kernel, too, falls silent.
+    init(backlog: Int32 = 1024) throws {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        let socket = Descriptor(owning: try check("socket") { Glibc.socket(AF_INET, type, 0) })
+        let fd = socket.rawValue
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        try withUnsafeMutablePointer(to: &address) { pointer in
+            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                try check("bind") { bind(fd, address, length) }
+                try check("listen") { listen(fd, backlog) }
+                try check("getsockname") { getsockname(fd, address, &length) }
+            }
+        }
+        self.socket = socket
+        port = UInt16(bigEndian: address.sin_port)
+    }
+
+    /// A port that was free a moment ago.
+    static func free() throws -> UInt16 { try SilentPort(backlog: 0).port }
+
+    /// True when somebody listens there.
+    static func answers(_ port: UInt16) -> Bool {
+        let fd = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard fd >= 0 else { return false }
+        defer { close(fd) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        return withUnsafePointer(to: address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(fd, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+}

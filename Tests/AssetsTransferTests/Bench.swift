@@ -1,0 +1,128 @@
+// An engine with all that it needs, for one test.
+import AssetsModel
+import AssetsOS
+import AssetsTransfer
+import Testing
+
+/// Loops, a device directory and an engine on them.
+final class Bench: Sendable {
+    let directory: TestDirectory
+    let files: any FileTree
+    let loop: EventLoop
+    let disk: EventLoop
+    let engine: TransferEngine
+    private let isStopped = Guarded(false)
+
+    init(
+        in directory: TestDirectory, authority: String? = nil, wrap: (DeviceTree) -> any FileTree = { $0 }
+    ) throws {
+        self.directory = directory
+        try DeviceTree(root: directory.path).makeDirectory("device/Transfers")
+        files = try wrap(DeviceTree(root: directory.path + "/device"))
+        loop = try EventLoop.start(name: "transfer")
+        disk = try EventLoop.start(name: "disk")
+        let options = CurlTransport.Options(extraAuthorities: authority)
+        engine = TransferEngine(on: loop, disk: disk, files: files, transport: CurlTransport.factory(options))
+    }
+
+    /// A second call has no effect: nothing runs on a loop that has stopped.
+    func stop() async {
+        let isFirst = isStopped.withLock { isStopped in
+            defer { isStopped = true }
+            return !isStopped
+        }
+        guard isFirst else { return }
+        await engine.stop()
+        loop.stop()
+        disk.stop()
+    }
+
+    static let partial = "Transfers/x.partial"
+
+    func spec(_ url: String, resume: ResumePoint? = nil, id: String = "x") -> TransferSpec {
+        TransferSpec(
+            id: id, url: url, partialPath: "Transfers/\(id).partial", resume: resume, allowsLoopbackHTTP: true,
+            transferClass: .foreground)
+    }
+
+    /// Runs an attempt to its end, or cancels it at the first event for which `isEnough`.
+    func run(_ spec: TransferSpec, until isEnough: (TransferEvent) -> Bool = { _ in false }) async -> [TransferEvent] {
+        let (stream, continuation) = AsyncStream.makeStream(of: TransferEvent.self)
+        await engine.start(spec) { event in
+            continuation.yield(event)
+            if case .ended = event { continuation.finish() }
+        }
+        var events: [TransferEvent] = []
+        for await event in stream {
+            events.append(event)
+            if isEnough(event) {
+                await engine.cancel(spec.id)
+                continuation.finish()
+            }
+        }
+        return events
+    }
+
+    func content(_ id: String = "x") throws -> Bytes {
+        Bytes(try files.read("Transfers/\(id).partial", limit: 1 << 30))
+    }
+}
+
+/// Many bytes that a failed expectation does not print.
+struct Bytes: Equatable, CustomStringConvertible {
+    let all: [UInt8]
+    init(_ all: some Sequence<UInt8>) { self.all = Array(all) }
+    var description: String { "\(all.count) bytes with hash \(all.hashValue)" }
+}
+
+/// Bytes that look random and are the same for the same seed.
+func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+    var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + 8)
+    while bytes.count < count {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        withUnsafeBytes(of: state) { bytes.append(contentsOf: $0) }
+    }
+    return Array(bytes[..<count])
+}
+
+extension [TransferEvent] {
+    var outcome: TransferOutcome? {
+        if case .ended(let outcome)? = last { return outcome }
+        return nil
+    }
+    var checkpoint: ResumePoint? {
+        reversed().lazy.compactMap { event -> ResumePoint? in
+            if case .checkpoint(let point) = event { return point }
+            return nil
+        }.first
+    }
+    var progress: [Int64] {
+        compactMap { event in
+            if case .progress(let received, _) = event { return received }
+            return nil
+        }
+    }
+    var interruption: Interruption? {
+        if case .interrupted(let interruption)? = outcome { return interruption }
+        return nil
+    }
+    var refusal: (failure: DownloadFailure, reason: Reason)? {
+        if case .refused(let failure, let reason)? = outcome { return (failure, reason) }
+        return nil
+    }
+    var resumedAt: [Int64] {
+        compactMap { event in
+            if case .began(let offset, _) = event { return offset }
+            return nil
+        }
+    }
+    /// The length of the file that was received whole.
+    var receivedLength: Int64? {
+        if case .received(let length, _, _)? = outcome { return length }
+        return nil
+    }
+}

@@ -1,0 +1,203 @@
+// libcurl below the seam, against a server that does as told.
+import AssetsModel
+import AssetsOS
+import Testing
+
+@testable import AssetsTransfer
+
+/// Owns a transport on a loop, as an engine does, and hands the handler's calls on as events.
+private actor Caller {
+    enum Event: Equatable, Sendable {
+        case head(Int)
+        case bytes(Int)
+        case ended(TransportFailure?)
+    }
+
+    private final class Handler: TransportHandler {
+        let tell: (Event) -> Void
+        init(_ tell: @escaping (Event) -> Void) { self.tell = tell }
+        func received(_ head: TransportHead) { tell(.head(head.status)) }
+        func received(_ bytes: UnsafeRawBufferPointer) { tell(.bytes(bytes.count)) }
+        func ended(_ failure: TransportFailure?) { tell(.ended(failure)) }
+    }
+
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    private let transport: CurlTransport
+    private var isStarting = false
+
+    init() throws {
+        loop = try EventLoop.start(name: "transport")
+        transport = CurlTransport(on: loop)
+    }
+
+    /// `react` may act on the transport inside the handler's calls.
+    func start(
+        _ request: TransportRequest,
+        react: @escaping @Sendable (Event, CurlTransport, TransportTask) -> Void = { _, _, _ in }
+    ) -> (AsyncStream<Event>, TransportTask) {
+        let (stream, continuation) = AsyncStream.makeStream(of: Event.self)
+        var task: TransportTask?
+        let transport = transport
+        task = transport.start(
+            request,
+            handler: Handler { event in
+                guard let task else { preconditionFailure("told before start returned") }
+                continuation.yield(event)
+                react(event, transport, task)
+                if case .ended = event { continuation.finish() }
+            })
+        return (stream, task ?? TransportTask(number: 0))
+    }
+
+    func pause(_ task: TransportTask) { transport.pause(task) }
+    func resume(_ task: TransportTask) { transport.resume(task) }
+    func cancel(_ task: TransportTask) { transport.cancel(task) }
+
+    func stop() {
+        transport.stop()
+        loop.stop()
+    }
+}
+
+@Suite("libcurl", .timeLimit(.minutes(1)))
+struct CurlTransportTests {
+    private func collect(_ stream: AsyncStream<Caller.Event>) async -> (status: Int?, count: Int, end: Caller.Event?) {
+        var status: Int?
+        var count = 0
+        var end: Caller.Event?
+        for await event in stream {
+            switch event {
+            case .head(let number): status = number
+            case .bytes(let more): count += more
+            case .ended: end = event
+            }
+        }
+        return (status, count, end)
+    }
+
+    private func failure(_ end: Caller.Event?) -> TransportFailure? {
+        if case .ended(let failure?)? = end { return failure }
+        return nil
+    }
+
+    @Test(
+        "A request that cannot be made ends with a failure, after start",
+        arguments: ["", "https://", "gopher://x/", "http://127.0.0.1:1/"])
+    func impossible(url: String) async throws {
+        let caller = try Caller()
+        // Plain http only where the request allows it.
+        let (stream, _) = await caller.start(TransportRequest(url: url))
+        let result = await collect(stream)
+        #expect(failure(result.end) != nil && result.status == nil)
+        await caller.stop()
+    }
+
+    @Test(
+        "A server that says nothing for too long has stalled, before and after its head",
+        arguments: ["", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"])
+    func stall(text: String) async throws {
+        let server = try RawServer([.init(text, .hold)])
+        let caller = try Caller()
+        let request = TransportRequest(url: server.url("/"), stallTimeout: .seconds(1), allowsHTTP: true)
+        let (stream, _) = await caller.start(request)
+        let result = await collect(stream)
+        #expect(failure(result.end)?.kind == .stall && failure(result.end)?.code == URLErrorCode.timedOut)
+        #expect(result.count == (text.isEmpty ? 0 : 3))
+        await caller.stop()
+    }
+
+    @Test("A paused request takes nothing until it is resumed")
+    func pause() async throws {
+        let total = 8 << 20
+        let server = try RawServer([.init("HTTP/1.1 200 OK", ["Content-Length: \(total)"], noise(total))])
+        let other = try RawServer([.init("HTTP/1.1 200 OK", ["Content-Length: 100000"], noise(100_000))])
+        let caller = try Caller()
+        let count = Guarded(0)
+        let (paused, continuation) = AsyncStream.makeStream(of: Void.self)
+        let (stream, task) = await caller.start(TransportRequest(url: server.url("/"), allowsHTTP: true)) {
+            event, transport, task in
+            if case .bytes(let more) = event { count.withLock { $0 += more } }
+            if case .head = event {
+                transport.pause(task)
+                transport.pause(task)
+                continuation.finish()
+            }
+        }
+        for await _ in paused {}
+        await caller.pause(task)
+        // Another request runs on the same loop, while the first one's bytes wait at the door.
+        let (beside, _) = await caller.start(TransportRequest(url: other.url("/"), allowsHTTP: true))
+        #expect(await collect(beside).count == 100_000)
+        #expect(count.withLock { $0 } == 0)
+        await caller.resume(task)
+        let result = await collect(stream)
+        #expect(result.count == total && result.end == .ended(nil))
+        await caller.stop()
+    }
+
+    @Test("A request may be cancelled and another begun inside every call of its handler")
+    func cancelInside() async throws {
+        let answer = RawServer.Answer("HTTP/1.1 200 OK", ["Content-Length: 100000"], noise(100_000))
+        let server = try RawServer([answer, answer, answer])
+        let caller = try Caller()
+        let url = server.url("/")
+        for step in 0..<2 {
+            let told = Guarded<[Caller.Event]>([])
+            let (next, continuation) = AsyncStream.makeStream(of: Void.self)
+            let (_, _) = await caller.start(TransportRequest(url: url, allowsHTTP: true)) { event, transport, task in
+                told.withLock { $0.append(event) }
+                let isTime = if case .head = event { step == 0 } else { step == 1 }
+                guard isTime else { return }
+                transport.cancel(task)
+                transport.cancel(task)
+                continuation.finish()
+            }
+            for await _ in next {}
+            let before = told.withLock { $0 }
+            let (stream, _) = await caller.start(TransportRequest(url: url, allowsHTTP: true))
+            if step == 0 { #expect(await collect(stream).count == 100_000) }
+            #expect(told.withLock { $0 } == before)
+            #expect(before.count == step + 1)
+            if step == 1 { break }
+        }
+        await caller.stop()
+    }
+
+    @Test("Stop ends everything without a word, also inside a call of a handler")
+    func stopInside() async throws {
+        let server = try RawServer([.init("HTTP/1.1 200 OK", ["Content-Length: 100000"], noise(100_000))])
+        let caller = try Caller()
+        let told = Guarded<[Caller.Event]>([])
+        let (next, continuation) = AsyncStream.makeStream(of: Void.self)
+        _ = await caller.start(TransportRequest(url: server.url("/"), allowsHTTP: true)) { event, transport, task in
+            told.withLock { $0.append(event) }
+            transport.stop()
+            transport.cancel(task)
+            transport.resume(task)
+            continuation.finish()
+        }
+        for await _ in next {}
+        await caller.stop()
+        #expect(told.withLock { $0 } == [.head(200)])
+    }
+
+    @Test(
+        "Heads are read line by line, informational ones left out",
+        arguments: [
+            (["HTTP/1.1 200 OK\r\n", "A: b \r\n", "\r\n"], 200), (["HTTP/1.0 404\n", "\n"], 404),
+            (["HTTP/1.1 100 Continue\r\n", "\r\n", "HTTP/1.1 204 No\r\n", "\r\n"], 204),
+            (["HTTP/1.1 503 x\r\n", "HTTP/1.1 200 OK\r\n", "\r\n"], 200), (["A: b\r\n"], nil),
+            (["HTTP/1.1 abc\r\n"], nil), (["HTTP/1.1\r\n"], nil), (["HTTP/1.1 9999 x\r\n"], nil), (["\r\n"], nil),
+        ])
+    func heads(lines: [String], status: Int?) {
+        var reader = ResponseHeadReader()
+        var last = ResponseHeadReader.Result.more
+        for line in lines { last = Array(line.utf8).withUnsafeBytes { reader.line($0) } }
+        if case .head(let head) = last {
+            #expect(head.status == status)
+        } else {
+            #expect(last == .malformed && status == nil)
+        }
+    }
+}

@@ -1,0 +1,265 @@
+// Attempts against nginx over https.
+import AssetsModel
+import AssetsOS
+import AssetsTransfer
+import Testing
+
+@Suite("Transfers from a web server", .timeLimit(.minutes(2)))
+struct TransferEngineTests {
+    /// A server with `file` of `bytes`, and an engine that trusts it.
+    private func serve(
+        _ bytes: [UInt8], _ body: (Nginx, Bench) async throws -> Void
+    ) async throws {
+        let directory = try TestDirectory()
+        let server = try Nginx(in: directory)
+        try server.publish("file", bytes)
+        let bench = try Bench(in: directory, authority: server.authority)
+        do {
+            try await body(server, bench)
+        } catch {
+            await bench.stop()
+            throw error
+        }
+        await bench.stop()
+    }
+
+    /// Cancels once a few bytes of a slow transfer are there; returns the last note and how long the file is.
+    private func begin(_ server: Nginx, _ bench: Bench) async throws -> (note: ResumePoint, length: Int64) {
+        let events = await bench.run(bench.spec(server.url("/slow/file"))) { event in
+            if case .progress(let received, _) = event { received > 0 } else { false }
+        }
+        #expect(events.outcome == nil)
+        let length = try #require(try bench.files.status(Bench.partial)).size
+        let note = try #require(events.checkpoint)
+        try #require(length > 0 && length < note.total)
+        return (note, length)
+    }
+
+    @Test("A whole file arrives, with its size, its progress and its note")
+    func whole() async throws {
+        let bytes = noise(40 << 20)
+        try await serve(bytes) { server, bench in
+            let events = await bench.run(bench.spec(server.url("/file")))
+            let total = Int64(bytes.count)
+            guard case .received(let length, let inode, let note?)? = events.outcome else {
+                Issue.record("\(events)")
+                return
+            }
+            #expect(length == total && note.total == total && note.syncedOffset == total && note.etag != nil)
+            let status = try bench.files.status(Bench.partial)
+            #expect(status == FileStatus(kind: .file, inode: inode, size: total))
+            let content = try bench.content()
+            #expect(content == Bytes(bytes))
+            #expect(events.first == .began(resumedAt: 0, expected: total))
+            #expect(events.progress.last == total && events.progress == events.progress.sorted())
+            // A sync at least every 16 MiB, and the first note before any.
+            let notes = events.filter { if case .checkpoint = $0 { true } else { false } }
+            #expect(notes.count >= 3)
+            #expect(
+                events[1]
+                    == .checkpoint(
+                        ResumePoint(
+                            etag: note.etag, lastModified: note.lastModified, total: total, syncedOffset: 0,
+                            storageEpoch: note.storageEpoch)))
+            await bench.stop()
+            let log = try server.finish()
+            #expect(log.map(\.status) == [200])
+        }
+    }
+
+    @Test("A cancelled transfer goes on from the byte it stopped at")
+    func resume() async throws {
+        let bytes = noise(3 << 20)
+        try await serve(bytes) { server, bench in
+            let (note, length) = try await begin(server, bench)
+            let events = await bench.run(bench.spec(server.url("/file"), resume: note))
+            #expect(events.receivedLength == Int64(bytes.count) && events.resumedAt == [length])
+            let content = try bench.content()
+            #expect(content == Bytes(bytes))
+            await bench.stop()
+            let last = try #require(try server.finish().last)
+            #expect(last.status == 206 && last.range == "bytes=\(length)-" && last.ifRange == note.etag)
+            #expect(length + last.bodyBytes == Int64(bytes.count))
+        }
+    }
+
+    @Test("A file that changed meanwhile is fetched anew, never spliced", arguments: [3 << 20, 2 << 20])
+    func changed(newSize: Int) async throws {
+        try await serve(noise(3 << 20)) { server, bench in
+            let (note, _) = try await begin(server, bench)
+            let other = noise(newSize, seed: 2)
+            // The server names versions by second and size.
+            try server.publish("file", Array(other.dropLast()))
+            let events = await bench.run(bench.spec(server.url("/file"), resume: note))
+            #expect(events.receivedLength == Int64(newSize - 1) && events.resumedAt == [0])
+            let content = try bench.content()
+            #expect(content == Bytes(Array(other.dropLast())))
+            #expect(events.checkpoint?.etag != note.etag)
+        }
+    }
+
+    @Test("After a power cut only what was synced is kept")
+    func otherEpoch() async throws {
+        let bytes = noise(3 << 20)
+        try await serve(bytes) { server, bench in
+            var (note, length) = try await begin(server, bench)
+            // The machine wrote nothing of the end.
+            let synced = length / 2
+            note.syncedOffset = synced
+            note.storageEpoch = "another:1"
+            let file = try bench.files.openAppendable(Bench.partial)
+            try file.truncate(to: synced)
+            let zeros = [UInt8](repeating: 0, count: Int(length - synced))
+            try zeros.withUnsafeBytes { try file.append($0) }
+            let events = await bench.run(bench.spec(server.url("/file"), resume: note))
+            #expect(events.resumedAt == [synced])
+            let content = try bench.content()
+            #expect(content == Bytes(bytes))
+            #expect(try events.checkpoint?.storageEpoch == bench.files.storageEpoch())
+        }
+    }
+
+    @Test("A complete file is confirmed by its last byte")
+    func complete() async throws {
+        let bytes = noise(100_000)
+        try await serve(bytes) { server, bench in
+            let first = await bench.run(bench.spec(server.url("/file")))
+            let again = await bench.run(bench.spec(server.url("/file"), resume: first.checkpoint))
+            #expect(again.receivedLength == 100_000 && again.resumedAt == [99_999])
+            let content = try bench.content()
+            #expect(content == Bytes(bytes))
+            await bench.stop()
+            let log = try server.finish()
+            #expect(log.map(\.bodyBytes) == [100_000, 1])
+        }
+    }
+
+    @Test("A server that sends no ranges sends all again", arguments: ["/noranges/file", "/unnamed/file"])
+    func noRanges(path: String) async throws {
+        let bytes = noise(3 << 20)
+        try await serve(bytes) { server, bench in
+            let (note, _) = try await begin(server, bench)
+            let events = await bench.run(bench.spec(server.url(path), resume: note))
+            #expect(events.receivedLength == Int64(bytes.count) && events.resumedAt.last == 0)
+            let content = try bench.content()
+            #expect(content == Bytes(bytes))
+        }
+    }
+
+    @Test("An empty file arrives")
+    func empty() async throws {
+        try await serve([]) { server, bench in
+            let events = await bench.run(bench.spec(server.url("/file")))
+            #expect(events.receivedLength == 0)
+            let content = try bench.content()
+            #expect(content.all.isEmpty)
+        }
+    }
+
+    @Test(
+        "What will not change is refused",
+        arguments: [
+            ("/none", -1100, Reason.http), ("/loop", -1007, .http), ("/away", 202, .domain), ("/plain", -1022, .http),
+        ])
+    func refused(path: String, code: Int, reason: Reason) async throws {
+        try await serve(noise(10)) { server, bench in
+            var spec = bench.spec(server.url(path))
+            spec.admits = { $0 == "127.0.0.1" }
+            let refusal = try #require(await bench.run(spec).refusal)
+            #expect(refusal.failure.code == code && refusal.reason == reason)
+            await bench.stop()
+            let log = try server.finish()
+            #expect(log.count == (path == "/loop" ? 11 : 1))
+        }
+    }
+
+    @Test("Redirects lead to the file")
+    func redirect() async throws {
+        let bytes = noise(1000)
+        try await serve(bytes) { server, bench in
+            let events = await bench.run(bench.spec(server.url("/moved")))
+            #expect(events.receivedLength == 1000)
+            let content = try bench.content()
+            #expect(content == Bytes(bytes))
+            await bench.stop()
+            let log = try server.finish()
+            try #require(log.map(\.status) == [301, 307, 200])
+            // The first connection is used again; the other host gets its own.
+            #expect(log[0].connection == log[1].connection && log[1].connection != log[2].connection)
+        }
+    }
+
+    @Test("A busy server says when to come back")
+    func busy() async throws {
+        try await serve(noise(10)) { server, bench in
+            let interruption = try #require(await bench.run(bench.spec(server.url("/busy"))).interruption)
+            #expect(interruption.kind == .server && interruption.retryAfter == .seconds(7))
+            #expect(!interruption.receivedAny)
+        }
+    }
+
+    @Test("A size that must match, and an allowance, are checked before the bytes come")
+    func sizes() async throws {
+        try await serve(noise(1000)) { server, bench in
+            var wrong = bench.spec(server.url("/file"))
+            wrong.expectedSize = 999
+            #expect(await bench.run(wrong).receivedLength == 1000)
+            wrong.sizeMustMatch = true
+            #expect(await bench.run(wrong).refusal?.reason == .size)
+            var small = bench.spec(server.url("/file"))
+            small.sizeLimit = 999
+            #expect(await bench.run(small).refusal?.failure.code == 203)
+            small.sizeLimit = 1000
+            #expect(await bench.run(small).receivedLength == 1000)
+        }
+    }
+
+    @Test("A certificate that nobody vouches for is not believed")
+    func untrusted() async throws {
+        try await serve(noise(10)) { server, bench in
+            let stranger = try Bench(in: bench.directory, authority: server.authority + ".missing")
+            let interruption = await stranger.run(stranger.spec(server.url("/file"))).interruption
+            await stranger.stop()
+            #expect(interruption?.kind == .unreachable)
+            #expect(interruption?.failure.code == URLErrorCode.serverCertificateUntrusted)
+            await bench.stop()
+            let log = try server.finish()
+            #expect(log.isEmpty)
+        }
+    }
+
+    @Test("Many files share few connections")
+    func many() async throws {
+        let bytes = noise(50_000)
+        try await serve(bytes) { server, bench in
+            let url = server.url("/file")
+            await withTaskGroup(of: Int64?.self) { group in
+                for number in 0..<100 {
+                    group.addTask {
+                        await bench.run(bench.spec(url, id: "f\(number)")).receivedLength
+                    }
+                }
+                for await length in group { #expect(length == 50_000) }
+            }
+            for number in 0..<100 { #expect(try bench.content("f\(number)") == Bytes(bytes)) }
+            await bench.stop()
+            let log = try server.finish()
+            #expect(log.count == 100 && Set(log.map(\.connection)).count <= 6)
+        }
+    }
+
+    @Test("After stop nothing is told any more")
+    func stop() async throws {
+        try await serve(noise(3 << 20)) { server, bench in
+            let (stream, continuation) = AsyncStream.makeStream(of: TransferEvent.self)
+            await bench.engine.start(bench.spec(server.url("/slow/file"))) { continuation.yield($0) }
+            for await event in stream { if case .progress = event { break } }
+            await bench.engine.stop()
+            await bench.engine.stop()
+            await bench.engine.cancel("x")
+            continuation.finish()
+            let content = try bench.content()
+            #expect(!content.all.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,169 @@
+// The extension of the sample app: does what its manifest says and writes down what it saw.
+import BackgroundAssets
+import ExtensionFoundation
+import FixturePlan
+import Foundation
+import Glibc
+
+@main struct FixtureExtension: BADownloaderExtension {
+    private let group = declaredGroup()
+    private let container: URL
+    private let delegate: ExtensionDelegate?
+
+    init() {
+        let url = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
+        container = url ?? URL(fileURLWithPath: "/nowhere")
+        delegate = ExtensionDelegate(container)
+        if storedPlan()?.setsDelegate == true { BADownloadManager.shared.delegate = delegate }
+    }
+
+    func downloads(
+        for request: BAContentRequest, manifestURL: URL, extensionInfo: BAAppExtensionInfo
+    ) -> Set<BADownload> {
+        let manifest = try? Data(contentsOf: manifestURL)
+        var record = FixtureRecord("request")
+        record.request = request.rawValue
+        record.path = manifestURL.path
+        record.bytes = manifest?.count
+        record.remaining = extensionInfo.restrictedDownloadSizeRemaining
+        record.essentialRemaining = extensionInfo.restrictedEssentialDownloadSizeRemaining
+        record.onMainThread = Thread.isMainThread
+        append(record, to: container)
+        guard let manifest, let plan = try? JSONDecoder().decode(FixturePlan.self, from: manifest) else { return [] }
+        try? manifest.write(to: container.appendingPathComponent(FixtureName.plan), options: .atomic)
+        for line in plan.prints { print(line) }
+        switch plan.request {
+        case .answer: break
+        case .crash: abort()
+        case .hang: hang()
+        case .hangOnce:
+            let mark = container.appendingPathComponent(FixtureName.hung).path
+            if !FileManager.default.fileExists(atPath: mark) {
+                _ = FileManager.default.createFile(atPath: mark, contents: nil)
+                hang()
+            }
+        case .schedule: for item in plan.followUps { schedule(item) }
+        }
+        return Set(plan.downloads.map { item in item.download(group: group) })
+    }
+
+    func backgroundDownload(_ failedDownload: BADownload, failedWithError error: any Error) {
+        var record = FixtureRecord("failed")
+        record.download = failedDownload.listed
+        record.note(error)
+        append(record, to: container)
+        guard let plan = storedPlan(), plan.requeues, failedDownload.isEssential else { return }
+        note("scheduled", failedDownload) {
+            try BADownloadManager.shared.scheduleDownload(failedDownload.removingEssential())
+        }
+    }
+
+    func backgroundDownload(_ finishedDownload: BADownload, finishedWithFileURL fileURL: URL) {
+        var record = FixtureRecord("finished")
+        record.download = finishedDownload.listed
+        record.path = fileURL.path
+        record.bytes = (try? Data(contentsOf: fileURL))?.count
+        record.onMainThread = Thread.isMainThread
+        append(record, to: container)
+        let plan = storedPlan() ?? FixturePlan()
+        crashIfWanted(plan)
+        if let first = plan.downloads.first, first.identifier == finishedDownload.identifier {
+            for item in plan.followUps where plan.request == .answer { schedule(item) }
+            for item in plan.foregrounds {
+                note("foreground", item.download(group: group)) {
+                    try BADownloadManager.shared.startForegroundDownload(item.download(group: group))
+                }
+            }
+        }
+        switch plan.finished {
+        case .move: move(fileURL, of: finishedDownload, in: container)
+        case .moveExclusively:
+            BADownloadManager.shared.withExclusiveControl { [container] (isAcquired: Bool, _: (any Error)?) in
+                var record = FixtureRecord("control")
+                record.acquired = isAcquired
+                append(record, to: container)
+                move(fileURL, of: finishedDownload, in: container)
+            }
+        case .leave: break
+        case .hang: hang()
+        case .exit: _exit(3)
+        }
+    }
+
+    private func storedPlan() -> FixturePlan? {
+        FileManager.default.contents(atPath: container.appendingPathComponent(FixtureName.plan).path)
+            .flatMap { try? JSONDecoder().decode(FixturePlan.self, from: $0) }
+    }
+
+    /// Counts in a file, since the next one is another process.
+    private func crashIfWanted(_ plan: FixturePlan) {
+        let file = container.appendingPathComponent(FixtureName.crashes)
+        let count = FileManager.default.contents(atPath: file.path)?.count ?? 0
+        guard count < plan.crashes else { return }
+        try? Data(repeating: UInt8(ascii: "x"), count: count + 1).write(to: file)
+        abort()
+    }
+
+    private func schedule(_ item: FixturePlan.Item) {
+        let download = item.download(group: group)
+        note("scheduled", download) { try BADownloadManager.shared.scheduleDownload(download) }
+    }
+
+    private func note(_ event: String, _ download: BADownload, _ call: () throws -> Void) {
+        var record = FixtureRecord(event)
+        do { try call() } catch { record.note(error) }
+        record.download = download.listed
+        append(record, to: container)
+    }
+
+    private func hang() -> Never { while true { pause() } }
+}
+
+/// What the extension hears while it runs.
+private final class ExtensionDelegate: NSObject, BADownloadManagerDelegate {
+    private let container: URL
+
+    init(_ container: URL) { self.container = container }
+
+    func download(_ download: BADownload, finishedWithFileURL fileURL: URL) {
+        var record = FixtureRecord("finished")
+        record.download = download.listed
+        record.byDelegate = true
+        record.onMainThread = Thread.isMainThread
+        append(record, to: container)
+        move(fileURL, of: download, in: container)
+    }
+}
+
+private func move(_ file: URL, of download: BADownload, in container: URL) {
+    let assets = container.appendingPathComponent(FixtureName.assets)
+    try? FileManager.default.createDirectory(at: assets, withIntermediateDirectories: true)
+    try? FileManager.default.moveItem(at: file, to: assets.appendingPathComponent(download.identifier))
+}
+
+private func append(_ record: FixtureRecord, to container: URL) {
+    guard let line = try? record.line() else { return }
+    let path = container.appendingPathComponent(FixtureName.log).path
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    defer { close(descriptor) }
+    let bytes = Array((line + "\n").utf8)
+    _ = write(descriptor, bytes, bytes.count)
+}
+
+extension FixturePlan.Item {
+    fileprivate func download(group: String) -> BAURLDownload {
+        BAURLDownload(
+            identifier: identifier, request: URLRequest(url: URL(string: url) ?? URL(fileURLWithPath: "/")),
+            essential: essential, fileSize: size, applicationGroupIdentifier: self.group ?? group,
+            priority: .init(priority))
+    }
+}
+
+extension BADownload {
+    fileprivate var listed: FixtureRecord.Listed {
+        .init(
+            identifier: identifier, uniqueIdentifier: uniqueIdentifier, state: state.rawValue, essential: isEssential,
+            priority: priority.rawValue, isURLDownload: self is BAURLDownload,
+            isExactlyURLDownload: type(of: self) == BAURLDownload.self)
+    }
+}

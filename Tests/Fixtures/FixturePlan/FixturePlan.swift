@@ -1,0 +1,151 @@
+// What the tests tell the sample app and its extension, and what the two tell the tests.
+package import Foundation
+
+/// The manifest of the sample app: what its extension answers, and how it behaves.
+package struct FixturePlan: Codable, Hashable, Sendable {
+    /// A download to make.
+    package struct Item: Codable, Hashable, Sendable {
+        package var identifier: String
+        package var url: String
+        package var size = 0
+        package var essential = false
+        package var priority = 0
+        /// nil: the group of the bundle.
+        package var group: String?
+
+        package init(
+            _ identifier: String, url: String, size: Int = 0, essential: Bool = false, priority: Int = 0,
+            group: String? = nil
+        ) {
+            self.identifier = identifier
+            self.url = url
+            self.size = size
+            self.essential = essential
+            self.priority = priority
+            self.group = group
+        }
+    }
+
+    /// What `downloads(for:manifestURL:extensionInfo:)` does.
+    package enum Request: String, Codable, Sendable {
+        case answer
+        case crash
+        case hang
+        /// Hangs the first time, answers from then on.
+        case hangOnce
+        /// Schedules `followUps` with the manager, notes what comes of it, and answers.
+        case schedule
+    }
+
+    /// What `backgroundDownload(_:finishedWithFileURL:)` does.
+    package enum Finished: String, Codable, Sendable {
+        /// Moves the file to `Assets/<identifier>` in the container.
+        case move
+        /// The same inside exclusive control.
+        case moveExclusively
+        case leave
+        case hang
+        /// Ends the process with status 3.
+        case exit
+    }
+
+    package var downloads: [Item] = []
+    package var request = Request.answer
+    package var finished = Finished.move
+    /// Deaths by abort() in the callback of finished downloads before the first that returns.
+    package var crashes = 0
+    /// Scheduled in the callback of the first finished download, or in the content request where that says so.
+    package var followUps: [Item] = []
+    /// Started in the foreground in that callback, which must be refused.
+    package var foregrounds: [Item] = []
+    /// Failed essential downloads are scheduled anew with `removingEssential()`.
+    package var requeues = false
+    /// The extension sets a delegate of its own.
+    package var setsDelegate = false
+    /// Lines for standard output, at each content request.
+    package var prints: [String] = []
+
+    package init(downloads: [Item] = []) { self.downloads = downloads }
+
+    /// As a manifest.
+    package func encoded() throws -> Data { try JSONEncoder().encode(self) }
+}
+
+/// One line that app or extension writes: what happened there.
+package struct FixtureRecord: Codable, Hashable, Sendable {
+    /// "request", "finished", "failed", "began", "paused", "progress", "control", "scheduled", or "reply" to a command.
+    package var event: String
+    package var process = getpid()
+    /// The command that is answered.
+    package var command: String?
+    package var request: Int?
+    package var path: String?
+    /// Bytes of the manifest or file that were found at `path`.
+    package var bytes: Int?
+    package var remaining: Int?
+    package var essentialRemaining: Int?
+    package var download: Listed?
+    package var downloads: [Listed]?
+    package var written: Int64?
+    package var total: Int64?
+    package var expected: Int64?
+    /// Of an error.
+    package var domain: String?
+    package var code: Int?
+    package var reason: String?
+    package var acquired: Bool?
+    package var onMainThread: Bool?
+    /// A delegate heard it, not an entry point.
+    package var byDelegate: Bool?
+
+    /// A download as its object shows it.
+    package struct Listed: Codable, Hashable, Sendable {
+        package var identifier: String
+        package var uniqueIdentifier: String
+        package var state: Int
+        package var essential: Bool
+        package var priority: Int
+        /// It is a BAURLDownload, and one of exactly that class.
+        package var isURLDownload: Bool
+        package var isExactlyURLDownload: Bool
+
+        package init(
+            identifier: String, uniqueIdentifier: String, state: Int, essential: Bool, priority: Int,
+            isURLDownload: Bool, isExactlyURLDownload: Bool
+        ) {
+            self.identifier = identifier
+            self.uniqueIdentifier = uniqueIdentifier
+            self.state = state
+            self.essential = essential
+            self.priority = priority
+            self.isURLDownload = isURLDownload
+            self.isExactlyURLDownload = isExactlyURLDownload
+        }
+    }
+
+    package init(_ event: String) { self.event = event }
+
+    /// As one line of JSON.
+    package func line() throws -> String { String(decoding: try JSONEncoder().encode(self), as: UTF8.self) }
+
+    package init(line: String) throws {
+        self = try JSONDecoder().decode(FixtureRecord.self, from: Data(line.utf8))
+    }
+
+    /// Notes an error.
+    package mutating func note(_ error: any Error) {
+        let error = error as NSError
+        domain = error.domain
+        code = error.code
+        reason = error.localizedFailureReason ?? error.localizedDescription
+    }
+}
+
+/// Names that app, extension and tests share.
+package enum FixtureName {
+    package static let log = "extension.jsonl"
+    package static let plan = "plan.json"
+    package static let crashes = "crashes"
+    package static let hung = "hung"
+    package static let assets = "Assets"
+}

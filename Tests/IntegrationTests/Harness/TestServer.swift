@@ -1,0 +1,63 @@
+// The https server of a test: a folder, a log, faults.
+import DevelopmentServer
+import FixturePlan
+import Foundation
+import Testing
+
+/// A server with a certificate that the device's development authority issued.
+final class TestServer: Sendable {
+    let folder: String
+    let log = EventLog<AccessRecord>("log of the server")
+    private let server: StaticServer
+
+    var url: String { server.baseURL }
+
+    static func start(in folder: String, authority: String) async throws -> TestServer {
+        try Files.makeFolder(folder)
+        let identity = try DevelopmentCertificateAuthority(folder: authority).issue(for: ["localhost", "127.0.0.1"])
+        return try await TestServer(folder: folder, identity: identity)
+    }
+
+    private init(folder: String, identity: TLSIdentity) async throws {
+        self.folder = folder
+        let log = log
+        server = try await StaticServer.start(folder: folder, tls: identity) { log.put($0) }
+    }
+
+    func stop() async {
+        await server.stop()
+        log.close()
+    }
+
+    /// Applies fault rules, as on the command line of `serve`.
+    func fault(_ rules: String...) async throws { try await fault(rules: rules) }
+
+    func fault(rules: [String]) async throws { await server.setFaults(try FaultPlan(parsing: rules)) }
+
+    /// Publishes a file and returns its URL.
+    @discardableResult
+    func put(_ name: String, _ data: Data) throws -> String {
+        try Files.write(folder + "/" + name, data)
+        return "\(url)/\(name)"
+    }
+
+    /// Publishes random bytes as an item of a plan.
+    func item(
+        _ name: String, size: Int, essential: Bool = false, priority: Int = 0
+    ) throws -> FixtureItem {
+        let seed = name.utf8.reduce(UInt64(size)) { $0 &* 31 &+ UInt64($1) }
+        let url = try put(name, randomBytes(size, seed: seed))
+        return FixtureItem(name, url: url, size: size, essential: essential, priority: priority)
+    }
+
+    /// Answers of the server for a file, in order.
+    func requests(of name: String) -> [AccessRecord] { log.all.filter { $0.path == name || $0.path == "/" + name } }
+
+    /// Waits for the server's answer to have ended.
+    func answered(_ name: String, from start: Int = 0) async throws -> AccessRecord {
+        try await log.first(from: start, "request of \(name)") { $0.path == name || $0.path == "/" + name }
+    }
+
+    /// Bytes of bodies sent for a file.
+    func bytesSent(of name: String) -> Int64 { requests(of: name).reduce(0) { $0 + $1.bytesSent } }
+}

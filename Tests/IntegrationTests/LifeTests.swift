@@ -1,0 +1,172 @@
+// How a service begins and ends.
+import AssetsClient
+import AssetsOS
+import AssetsWire
+import FixturePlan
+import Foundation
+import Glibc
+import Testing
+
+@Suite struct LifeTests {
+    @Test("The tests run as an ordinary user where scripts/run-tests starts them")
+    func ordinaryUser() {
+        let isStartedByScript =
+            ProcessEnvironment.value("BACKGROUNDASSETS_TEST_PRODUCTS", in: ProcessEnvironment.current) != nil
+        #expect(!isStartedByScript || (getuid() != 0 && geteuid() != 0))
+    }
+
+    @Test("Clients that find no service start one, and only one")
+    func onDemand() async throws {
+        try await TestDevice.run(starting: false) { device in
+            let clients = try (0..<4).map { _ in try device.tool(["settings"]) }
+            var processes: [Int64] = []
+            for client in clients {
+                let result = try await client.result()
+                #expect(result.exit == .exited(0), "\(result.errors)")
+                processes += try result.values(DeviceInterface.Describe.Reply.self).map(\.process)
+            }
+            #expect(processes.count == 4 && Set(processes).count == 1)
+            #expect(Processes.using(device.folder).map(Int64.init) == Array(Set(processes)))
+            // It is nobody's child and holds nothing of the client that started it.
+            let process = Int32(try #require(processes.first))
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/cwd") == "/")
+            let environment = Files.read("/proc/\(process)/environ").map { String(decoding: $0, as: UTF8.self) } ?? ""
+            #expect(!environment.contains("BACKGROUNDASSETS_SERVICE"))
+        }
+    }
+
+    @Test("A service takes the socket that its service manager hands over")
+    func socketActivation() async throws {
+        try await TestDevice.run(starting: false) { device in
+            let listener = try UnixSocket.listen(at: device.location.socketPath)
+            // The client is there first, as with a real service manager.
+            let client = SharedDescriptor(try UnixSocket.connect(to: device.location.socketPath))
+            // LISTEN_PID is the service's own: a shell puts it there and becomes the service.
+            let program = try Program(
+                "/bin/sh", ["-c", #"LISTEN_PID=$$ exec "$0" --device "$1""#, Products.service, device.root],
+                environment: device.environment.merging(["LISTEN_FDS": "1"]) { $1 },
+                inherited: [listener.rawValue])
+            let reply = try await blocking {
+                let stream = FrameStream(client, frameMax: WireLimit.messageMax)
+                try stream.send(try WireCodec.call(DeviceInterface.Describe.self, Nothing()))
+                guard let frame = try stream.receive() else { throw HarnessError("no answer") }
+                return try WireCodec.decodeReply(DeviceInterface.Describe.self, frame)
+            }
+            #expect(reply.process == Int64(program.process))
+            #expect(reply.root == device.root)
+            try program.send(signal: SIGTERM)
+            #expect(try await program.end() == .exited(0))
+            // The socket is the service manager's: it is still there for the next one.
+            #expect(Files.exists(device.location.socketPath))
+            _ = try UnixSocket.connect(to: device.location.socketPath)
+            _ = consume listener
+        }
+    }
+
+    @Test("The service manager hears that the service is ready and that it stops")
+    func notification() async throws {
+        try await TestDevice.run(starting: false) { device in
+            let path = device.folder + "/notify"
+            let listener = try NotificationListener(path: path)
+            let program = try Program(
+                Products.service, ["--device", device.root],
+                environment: device.environment.merging(["NOTIFY_SOCKET": path]) { $1 })
+            let socket = listener.descriptor.rawValue
+            try await readable(socket)
+            #expect(try listener.receive() == [.ready])
+            try program.send(signal: SIGTERM)
+            try await readable(socket)
+            #expect(try listener.receive() == [.stopping])
+            #expect(try await program.end() == .exited(0))
+        }
+    }
+
+    private func readable(_ descriptor: Int32) async throws {
+        try await blocking {
+            var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&watched, 1, 60_000) == 1 else { throw HarnessError("no notification") }
+        }
+    }
+
+    @Test(
+        "SIGTERM ends the service cleanly: its extension is gone, the database is in one file, status 0",
+        .shows("B72"))
+    func termination() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            let item = try server.item("a.pack", size: 1000, essential: true)
+            let bundle = FixtureBundle(
+                manifestURL: try server.put("manifest.json", FixturePlan(downloads: [item]).encoded()))
+            #expect(try await device.install(try bundle.write(to: device.folder)).exit == .exited(0))
+            try await device.told(1)
+            let service = try await device.process()
+            // The extension stays for a moment in case there is more to tell.
+            let children = Processes.children(of: service)
+            #expect(children.map { Processes.executable(of: $0) }.allSatisfy { $0.hasSuffix("/FixtureExtension") })
+            #expect(children.count == 1)
+            #expect(try await device.terminate() == .exited(0))
+            for child in children { #expect(Processes.state(of: child) == nil) }
+            let log = device.root + "/device.sqlite-wal"
+            #expect((Files.read(log)?.count ?? 0) == 0)
+            // The next one has everything, and says when the last one ended.
+            try await device.start(developerMode: false)
+            #expect(try await device.apps().map(\.launchable) == [true])
+            #expect(try await device.wholeJournal().contains { $0.event == "service-stopped" })
+            await server.stop()
+        }
+    }
+
+    @Test("Each signal that asks for the end gets it", arguments: [SIGTERM, SIGINT, SIGHUP])
+    func signals(signal: Int32) async throws {
+        try await TestDevice.run { device in
+            let program = try #require(device.program)
+            try program.send(signal: signal)
+            #expect(try await program.end() == .exited(0))
+        }
+    }
+
+    @Test("An app that runs during the end of its service is served by the next one")
+    func restart() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            let manifest = try server.put("manifest.json", FixturePlan().encoded())
+            let bundle = try FixtureBundle(manifestURL: manifest).write(to: device.folder)
+            #expect(try await device.install(bundle).exit == .exited(0))
+            let app = try device.launch()
+            #expect(try await app.perform("list").downloads == [])
+            try await device.terminate()
+            #expect(try await app.perform("list").downloads == [])
+            try await app.end()
+            await server.stop()
+        }
+    }
+
+    @Test("The user's own device is not served for root")
+    func root() async throws {
+        try await TestDevice.run(starting: false) { device in
+            var environment = device.environment
+            environment["BACKGROUNDASSETS_DEVICE"] = nil
+            environment["XDG_DATA_HOME"] = device.folder + "/home/data"
+            environment["XDG_RUNTIME_DIR"] = device.folder + "/home"
+            let program = try Program(Products.service, [], environment: environment, folder: device.folder)
+            if geteuid() == 0 {
+                let result = try await program.result()
+                #expect(result.exit == .exited(1))
+                #expect(result.errors.last?.contains("not served for root; run as an ordinary user") == true)
+                #expect(!Files.exists(device.folder + "/home/data"))
+            } else {
+                // For everybody else it is: in the data folder, with the socket in the runtime folder.
+                let location = try #require(DeviceLocation(environment: environment))
+                let connection = try await blocking {
+                    try ServiceStarter.connect(to: location, startIfNeeded: true, environment: device.environment)
+                }
+                let reply = try connection.call(DeviceInterface.Describe.self, Nothing())
+                #expect(reply.root == device.folder + "/home/data/backgroundassets")
+                #expect(reply.process == Int64(program.process))
+                connection.close()
+                try program.send(signal: SIGTERM)
+                #expect(try await program.end() == .exited(0))
+            }
+        }
+    }
+}

@@ -1,0 +1,346 @@
+// The download manager in a running app and its extension.
+import AssetsOS
+import AssetsWire
+import DevelopmentServer
+import FixturePlan
+import Foundation
+import Glibc
+import Testing
+
+@Suite struct ManagerTests {
+    /// Installs the sample app with a plan and waits until its messages are through.
+    private func install(
+        _ plan: FixturePlan, on device: TestDevice, from server: TestServer, messages: Int = 0
+    ) async throws {
+        let bundle = FixtureBundle(manifestURL: try server.put("manifest.json", plan.encoded()))
+        let result = try await device.install(try bundle.write(to: device.folder))
+        try #require(result.exit == .exited(0), "\(result.errors)")
+        try await device.told(messages)
+    }
+
+    @Test(
+        "An app sees what its extension scheduled, promotes it without a byte sent twice, and hears of everything",
+        .shows(
+            "B13", "B14", "B18", "B21", "B24", "B27", "B30", "B32", "B33", "B35", "B36", "B40", "B46", "B47", "B48",
+            "B147", "B148", "B201", "B202", "B203", "D29", "D48"))
+    func promotion() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            let item = try server.item("level 2.pack", size: 600_000)
+            try await server.fault("level 2.pack:rate=200000")
+            try await install(FixturePlan(downloads: [item]), on: device, from: server)
+            let start = device.journal.count
+            let began = try await device.row("download-began") { $0.detail.contains("level 2.pack") }
+            #expect(began.detail.contains("background"))
+
+            let app = try device.launch()
+            let list = try await app.perform("list").downloads ?? []
+            #expect(list.map(\.identifier) == ["level 2.pack"])
+            #expect(list.first?.uniqueIdentifier == began.download)
+            try await app.perform("delegate full")
+            try await app.event("progress")
+            let promoted = try await app.perform("promote level 2.pack")
+            #expect(promoted.code == nil && promoted.download?.uniqueIdentifier == began.download)
+            let row = try await device.row("download-promoted", from: start)
+            #expect(row.download == began.download && row.detail == "background to foreground")
+            // The second promotion changes nothing.
+            #expect(try await app.perform("promote level 2.pack").code == nil)
+            let finished = try await app.event("finished")
+            try await device.row("message-handled", from: start)
+
+            #expect(finished.bytes == 600_000 && finished.onMainThread == false)
+            #expect(device.asset("level 2.pack") == Files.read(server.folder + "/level 2.pack"))
+            #expect(server.bytesSent(of: "level 2.pack") == 600_000)
+            #expect(device.rows("download-promoted").count == 1)
+            // The app heard it, so the extension stays asleep.
+            #expect(device.journal.all.dropFirst(start).allSatisfy { $0.event != "extension-called" })
+            try checkProgress(app, identifier: began.download)
+            try await app.end()
+            await server.stop()
+        }
+    }
+
+    /// Deltas add up from where the delegate came in, totals grow to the end.
+    private func checkProgress(_ app: FixtureAppProcess, identifier: String) throws {
+        let progress = app.events("progress")
+        #expect(progress.allSatisfy { $0.download?.uniqueIdentifier == identifier && $0.onMainThread == false })
+        #expect(progress.last?.total == 600_000)
+        #expect(progress.allSatisfy { $0.expected == 600_000 })
+        var total = (progress.first?.total ?? 0) - (progress.first?.written ?? 0)
+        for record in progress {
+            total += record.written ?? 0
+            #expect(record.total == total)
+        }
+        let events = app.records.map(\.event).filter { $0 != "reply" && $0 != "progress" }
+        #expect(events.last == "finished")
+        #expect(Set(events.dropLast()).isSubset(of: ["began", "paused"]))
+        #expect(events.contains("paused"))
+    }
+
+    @Test(
+        "A delegate hears a foreground download from its beginning to its end", .shows("B26", "B34", "D16", "D17"))
+    func foreground() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            try await install(FixturePlan(), on: device, from: server)
+            let app = try device.launch()
+            try await app.perform("delegate full")
+            let names = (1...10).map { "file \($0)" }
+            for name in names {
+                let reply = try await app.perform("foreground", try server.item(name, size: 50_000 + name.count))
+                #expect(reply.code == nil, "\(reply.reason ?? "")")
+            }
+            for name in names {
+                let finished = try await app.event("finished") { $0.download?.identifier == name }
+                #expect(finished.bytes == 50_000 + name.count)
+                let own = app.records.filter { $0.download?.identifier == name && $0.byDelegate == true }
+                #expect(own.first?.event == "began")
+                #expect(
+                    own.filter { $0.event == "progress" }.compactMap(\.written).reduce(0, +)
+                        == finished.bytes.map(Int64.init))
+            }
+            #expect(Set(app.events("finished").compactMap(\.download?.uniqueIdentifier)).count == 10)
+            try await app.end()
+            await server.stop()
+        }
+    }
+
+    @Test(
+        "Without a delegate, or with one that lacks the method, the extension is woken",
+        .shows("B38", "B39", "B41", "B42", "B82", "B84", "B189", "B217"), arguments: ["none", "unfinished"])
+    func wakesExtension(delegate: String) async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            try await install(FixturePlan(), on: device, from: server)
+            let app = try device.launch()
+            try await app.perform("delegate \(delegate)")
+            let reply = try await app.perform("foreground", try server.item("one.pack", size: 10_000))
+            #expect(reply.code == nil)
+            try await device.told(1)
+            #expect(try device.extensionRecords("finished").map(\.download?.identifier) == ["one.pack"])
+            #expect(device.asset("one.pack") == Files.read(server.folder + "/one.pack"))
+            if delegate == "unfinished" {
+                #expect(app.events("began").count == 1)
+                #expect(device.rows("message-handled").map(\.reason) == ["not-handled"])
+            }
+            // A failure takes the same way.
+            let missing = FixtureItem("missing.pack", url: server.url + "/missing.pack", size: 1)
+            #expect(try await app.perform("foreground", missing).code == nil)
+            try await device.told(2)
+            let failed = try #require(try device.extensionRecords("failed").first)
+            #expect(failed.download?.identifier == "missing.pack" && failed.download?.state == -1)
+            #expect(failed.domain == "NSURLErrorDomain" && failed.code == -1100)
+            try await app.end()
+            await server.stop()
+        }
+    }
+
+    @Test(
+        "An app that ends leaves its foreground download to the background, and its message to the extension",
+        .shows("B2", "B84", "D10", "D58"))
+    func disconnect() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            try await install(FixturePlan(), on: device, from: server)
+            try await server.fault("*.pack:rate=200000")
+            let app = try device.launch()
+            try await app.perform("delegate full")
+            _ = try await app.perform("foreground", try server.item("one.pack", size: 400_000))
+            try await app.event("progress")
+            try await app.end()
+            #expect(try await device.row("download-demoted").detail == "foreground to background")
+            try await device.told(1)
+            #expect(device.asset("one.pack") == Files.read(server.folder + "/one.pack"))
+            #expect(server.bytesSent(of: "one.pack") == 400_000)
+            await server.stop()
+        }
+    }
+
+    @Test(
+        "A cancelled download ends at once, leaves nothing, and cannot be cancelled again",
+        .shows("B15", "B16", "D13"))
+    func cancel() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            try await install(FixturePlan(), on: device, from: server)
+            try await server.fault("*.pack:rate=50000")
+            let app = try device.launch()
+            _ = try await app.perform("foreground", try server.item("one.pack", size: 4_000_000))
+            try await device.row("download-began") { $0.detail.contains("one.pack") }
+            #expect(try await app.perform("cancel one.pack").code == nil)
+            let answered = try await server.answered("one.pack")
+            #expect(!answered.isComplete)
+            #expect(try await app.perform("list").downloads == [])
+            try await device.row("download-cancelled")
+            #expect(try await device.downloads() == [])
+            #expect(Files.names(in: device.root + "/Transfers") == [])
+            try await app.end()
+            await server.stop()
+        }
+    }
+
+    @Test(
+        "What cannot be scheduled is refused with the code and reason of the rule",
+        .shows("B22", "B25", "B188", "B239", "D3", "D7", "D45", "D46"))
+    func refusals() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            try await install(FixturePlan(), on: device, from: server)
+            try await server.fault("*.pack:rate=50000")
+            let app = try device.launch()
+            let item = try server.item("one.pack", size: 4_000_000)
+            #expect(try await app.perform("schedule", item).code == nil)
+            let cases: [(FixtureItem, Int, String)] = [
+                (item, 100, "already scheduled"),
+                (FixtureItem("two", url: item.url, group: "group.other"), 102, "group.other"),
+                (FixtureItem("two", url: "http://example.com/two"), 102, "https"),
+                (FixtureItem("two", url: item.url, size: 5, essential: true), 109, "essential"),
+                (FixtureItem("", url: item.url), 102, "identifier is empty"),
+                (FixtureItem("two", url: item.url, size: -1), 102, "negative"),
+            ]
+            for (item, code, word) in cases {
+                for verb in ["schedule", "foreground"] {
+                    let reply = try await app.perform(verb, item)
+                    #expect(reply.domain == "BAErrorDomain")
+                    #expect(reply.code == code, "\(verb) \(item)")
+                    #expect(reply.reason?.contains(word) == true, "\(reply.reason ?? "nil")")
+                }
+            }
+            #expect(try await app.perform("list").downloads?.map(\.identifier) == ["one.pack"])
+            try await app.end()
+            await server.stop()
+        }
+    }
+
+    @Test("While it answers a content request the extension's manager does not schedule", .shows("D25"))
+    func scheduleInRequest() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            var plan = FixturePlan(downloads: [try server.item("base.pack", size: 1000, essential: true)])
+            plan.request = .schedule
+            plan.followUps = [try server.item("later.pack", size: 1000)]
+            try await install(plan, on: device, from: server, messages: 1)
+            let scheduled = try #require(try device.extensionRecords("scheduled").first)
+            #expect(scheduled.domain == "BAErrorDomain" && scheduled.code == 102)
+            #expect(scheduled.reason?.contains("does not schedule while downloads(for:) runs") == true)
+            #expect(server.requests(of: "later.pack").isEmpty)
+            await server.stop()
+        }
+    }
+
+    @Test(
+        "In a callback the extension schedules, but only background work",
+        .shows("B28", "B29", "B73", "B86", "B87", "D12", "D26"))
+    func scheduleInCallback() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            var plan = FixturePlan(downloads: [try server.item("catalog", size: 1000, essential: true)])
+            plan.followUps = [try server.item("big.pack", size: 100_000)]
+            plan.foregrounds = [try server.item("now.pack", size: 1000)]
+            try await install(plan, on: device, from: server, messages: 2)
+            #expect(try device.extensionRecords("scheduled").map(\.code) == [nil])
+            let refused = try #require(try device.extensionRecords("foreground").first)
+            #expect(refused.domain == "BAErrorDomain" && refused.code == 50)
+            #expect(device.asset("big.pack") == Files.read(server.folder + "/big.pack"))
+            #expect(device.rows("download-began").last?.detail.contains("background") == true)
+            #expect(server.requests(of: "now.pack").isEmpty)
+            await server.stop()
+        }
+    }
+
+    @Test(
+        "A failed essential download is told after the gate has opened and can be scheduled anew as non-essential",
+        .shows("B83", "B172", "B183", "B185", "B187", "B207", "B225", "B240", "B241", "D6"))
+    func requeue() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            var item = try server.item("base.pack", size: 1001, essential: true)
+            item.size = 1000
+            let gone = FixtureItem("gone.pack", url: server.url + "/gone.pack", size: 10, essential: true)
+            var plan = FixturePlan(downloads: [item, gone])
+            plan.requeues = true
+            try await install(plan, on: device, from: server, messages: 4)
+            let failed = try device.extensionRecords("failed")
+            #expect(failed.prefix(2).allSatisfy { $0.download?.essential == true && $0.download?.state == -1 })
+            #expect(try device.extensionRecords("scheduled").map(\.code) == [nil, nil])
+            // The wrong size is no failure any more, a missing file is.
+            let finished = try #require(try device.extensionRecords("finished").first)
+            #expect(finished.download?.identifier == "base.pack" && finished.download?.essential == false)
+            #expect(
+                finished.download?.uniqueIdentifier
+                    != failed.first { $0.download?.identifier == "base.pack" }?.download?.uniqueIdentifier)
+            #expect(failed.last?.download?.identifier == "gone.pack" && failed.last?.download?.essential == false)
+            #expect(failed.count == 3)
+            #expect(device.asset("base.pack")?.count == 1001)
+            await server.stop()
+        }
+    }
+
+    @Test("A file that is not moved in the callback is deleted after it", .shows("B51", "B218", "B219", "D30"))
+    func unmoved() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            var plan = FixturePlan(downloads: [try server.item("base.pack", size: 1000, essential: true)])
+            plan.finished = .leave
+            try await install(plan, on: device, from: server, messages: 1)
+            let row = try await device.row("file-deleted")
+            #expect(row.reason == "unmoved")
+            #expect(Files.below(device.container() + "/Library/Caches/.BackgroundAssets") == [])
+            await server.stop()
+        }
+    }
+
+    @Test("Death inside the callback brings the message again, with its file", .shows("B144", "B145"))
+    func crashes() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            var plan = FixturePlan(downloads: [try server.item("base.pack", size: 1000, essential: true)])
+            plan.crashes = 2
+            try await install(plan, on: device, from: server, messages: 1)
+            let records = try device.extensionRecords("finished")
+            #expect(records.count == 3)
+            #expect(records.allSatisfy { $0.bytes == 1000 })
+            #expect(Set(records.map(\.process)).count == 3)
+            #expect(device.rows("extension-ended").filter { $0.reason == "crash" }.count == 2)
+            #expect(device.asset("base.pack")?.count == 1000)
+            await server.stop()
+        }
+    }
+
+    @Test(
+        "App and extension take turns in exclusive control, and a holder that dies gives it back",
+        .shows("B17", "B90", "B91", "B93", "B94", "B98", "B107", "B137", "D18", "D19"))
+    func exclusiveControl() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            var plan = FixturePlan()
+            plan.finished = .moveExclusively
+            try await install(plan, on: device, from: server)
+            let app = try device.launch()
+            try await app.perform("acquire")
+            #expect(try await app.event("control").acquired == true)
+            _ = try await app.perform("foreground", try server.item("one.pack", size: 1000))
+            // The extension's callback has begun and waits; its message is not done.
+            let called = try await device.row("extension-called") { !$0.download.isEmpty }
+            let other = try device.launch()
+            try await other.perform("acquire-before 0")
+            let refused = try await other.event("control")
+            #expect(refused.acquired == false)
+            #expect(refused.domain == NSPOSIXErrorDomain && refused.code == Int(ETIMEDOUT))
+            try await other.perform("acquire-before 300")
+            let late = try await other.event("control", from: other.program.output.count - 1)
+            #expect(late.acquired == false)
+            #expect(device.rows("extension-answered").filter { $0.number > called.number }.isEmpty)
+            #expect(try device.extensionRecords("control").isEmpty)
+
+            try app.program.send(signal: SIGKILL)
+            try await device.told(1)
+            #expect(try device.extensionRecords("control").map(\.acquired) == [true])
+            #expect(device.asset("one.pack")?.count == 1000)
+            try await other.perform("acquire-before 0")
+            try await other.event("control", from: other.program.output.count - 1) { $0.acquired == true }
+            try await other.end()
+            await server.stop()
+        }
+    }
+}
