@@ -4,11 +4,11 @@
 PREFIX ?= $(HOME)/.local
 DESTDIR ?=
 
-offered := bootstrap test lint check docs install uninstall
+offered := bootstrap test simulate lint check docs install uninstall
 offered += $(if $(wildcard scripts/demo),demo) $(if $(wildcard Benchmarks/AssetsBenchmarks),bench)
 space := $(subst ,, )
 
-.PHONY: help bootstrap test lint check docs install uninstall
+.PHONY: help bootstrap test simulate lint check docs install uninstall
 help: ## Say what can be made.
 	@sed -n 's/^\($(subst $(space),\|,$(strip $(offered)))\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
@@ -23,6 +23,9 @@ endif
 
 test: bootstrap ## Build and run all tests as an ordinary user; ARGUMENTS="--filter Name" runs some.
 	@scripts/run-tests $(ARGUMENTS)
+
+simulate: bootstrap ## Run random histories of a simulated device; ARGUMENTS="--seeds N" more, "--seed S" one again.
+	@scripts/simulate $(ARGUMENTS)
 
 lint: ## Check format, layers and declared dependencies.
 	@scripts/lint
