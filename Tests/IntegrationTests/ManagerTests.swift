@@ -329,8 +329,9 @@ import Testing
             let refused = try await other.event("control")
             #expect(refused.acquired == false)
             #expect(refused.domain == NSPOSIXErrorDomain && refused.code == Int(ETIMEDOUT))
+            var place = other.program.output.count
             try await other.perform("acquire-before 300")
-            let late = try await other.event("control", from: other.program.output.count - 1)
+            let late = try await other.event("control", from: place)
             #expect(late.acquired == false)
             #expect(device.rows("extension-answered").filter { $0.number > called.number }.isEmpty)
             #expect(try device.extensionRecords("control").isEmpty)
@@ -339,8 +340,9 @@ import Testing
             try await device.told(1)
             #expect(try device.extensionRecords("control").map(\.acquired) == [true])
             #expect(device.asset("one.pack")?.count == 1000)
+            place = other.program.output.count
             try await other.perform("acquire-before 0")
-            try await other.event("control", from: other.program.output.count - 1) { $0.acquired == true }
+            try await other.event("control", from: place) { $0.acquired == true }
             try await other.end()
             await server.stop()
         }

@@ -9,7 +9,7 @@ import Testing
 @Suite struct PropertyTests {
     @Test("Service, tool and launcher need no Foundation and no Swift runtime from elsewhere")
     func libraries() async throws {
-        for program in [Products.service, Products.tool, Products.launcher] {
+        for program in [Products.plainService, Products.plainTool, Products.launcher] {
             let result = try await Program.run("/usr/bin/env", ["readelf", "-d", program])
             #expect(result.exit == .exited(0), "\(result.errors)")
             let needed = result.output.filter { $0.contains("(NEEDED)") }
@@ -22,7 +22,8 @@ import Testing
 
     @Test("An idle service has its named threads and makes no context switch", .shows("B72"))
     func idle() async throws {
-        try await TestDevice.run { device in
+        // Sanitizers have threads of their own.
+        try await TestDevice.run(service: Products.plainService) { device in
             let server = try await device.server()
             let item = try server.item("a.pack", size: 1000, essential: true)
             let bundle = FixtureBundle(

@@ -18,7 +18,9 @@ enum Products {
         ProcessEnvironment.value("BACKGROUNDASSETS_PLAIN_PRODUCTS", in: ProcessEnvironment.current) ?? folder
 
     static let service = folder + "/backgroundassetsd"
+    static let plainService = plainFolder + "/backgroundassetsd"
     static let tool = folder + "/backgroundassets"
+    static let plainTool = plainFolder + "/backgroundassets"
     static let launcher = plainFolder + "/extension-launcher"
     static let app = plainFolder + "/FixtureApp"
     static let appExtension = plainFolder + "/FixtureExtension"

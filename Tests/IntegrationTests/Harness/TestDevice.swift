@@ -13,6 +13,7 @@ typealias JournalEntry = DeviceInterface.JournalEntry
 final class TestDevice: Sendable {
     let folder: String
     let location: DeviceLocation
+    private let serviceProgram: String
     /// Rows of the journal, as the service tells them.
     let journal = EventLog<JournalEntry>("journal")
     private let service = Guarded<Program?>(nil)
@@ -22,19 +23,21 @@ final class TestDevice: Sendable {
     /// The service that this test started; nil when another client did.
     var program: Program? { service.withLock { $0 } }
 
-    private init(folder: String) throws {
+    private init(folder: String, service: String) throws {
         self.folder = folder
+        serviceProgram = service
         location = try #require(DeviceLocation(device: folder + "/device", environment: [:]))
     }
 
     /// Calls `body` with a new device whose service runs, and sees to it that nothing is left.
     static func run(
-        starting: Bool = true, developerMode: Bool = true, _ body: (TestDevice) async throws -> Void
+        starting: Bool = true, developerMode: Bool = true, service: String = Products.service,
+        _ body: (TestDevice) async throws -> Void
     ) async throws {
         try await DeviceSlots.shared.withSlot {
             let folder = try TestFolder()
             defer { folder.remove() }
-            let device = try TestDevice(folder: folder.path)
+            let device = try TestDevice(folder: folder.path, service: service)
             for name in ["home", "tmp", "device"] {
                 try Files.makeFolder(device.folder + "/" + name)
                 chmod(device.folder + "/" + name, 0o700)
@@ -58,7 +61,7 @@ final class TestDevice: Sendable {
     var environment: [String: String] {
         var result = [
             "HOME": folder + "/home", "TMPDIR": folder + "/tmp", "LANG": "C.UTF-8", "TZ": "UTC",
-            "PATH": ProcessEnvironment.current["PATH"] ?? "/usr/bin:/bin", "BACKGROUNDASSETS_SERVICE": Products.service,
+            "PATH": ProcessEnvironment.current["PATH"] ?? "/usr/bin:/bin", "BACKGROUNDASSETS_SERVICE": serviceProgram,
             "BACKGROUNDASSETS_DEVICE": root, "BACKGROUNDASSETS_LAUNCHER": Products.launcher,
         ]
         for name in ["ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS"] { result[name] = ProcessEnvironment.current[name] }
@@ -71,7 +74,7 @@ final class TestDevice: Sendable {
         let path = folder + "/notify-\(UUID().uuidString.prefix(8))"
         let listener = try NotificationListener(path: path)
         let program = try Program(
-            Products.service, ["--device", root],
+            serviceProgram, ["--device", root],
             environment: environment.merging(["NOTIFY_SOCKET": path]) { $1 })
         program.closeInput()
         service.withLock { $0 = program }
@@ -288,7 +291,7 @@ final class TestDevice: Sendable {
 /// Devices that exist at a time: more would only make each other late.
 private actor DeviceSlots {
     static let shared = DeviceSlots()
-    private var free = 3
+    private var free = 4
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
     nonisolated func withSlot(_ body: () async throws -> Void) async throws {
