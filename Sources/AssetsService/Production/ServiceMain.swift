@@ -77,8 +77,8 @@ package enum ServiceMain {
     }
 
     private static func folder() -> String {
-        guard let path = getcwd(nil, 0) else { return "/" }
-        defer { free(path) }
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard let path = getcwd(&buffer, buffer.count) else { return "/" }
         return String(cString: path)
     }
 
