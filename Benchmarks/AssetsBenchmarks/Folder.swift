@@ -9,12 +9,12 @@ enum Folder {
         let base = ProcessEnvironment.value("TMPDIR", in: ProcessEnvironment.current) ?? "/tmp"
         guard let template = strdup("\(base)/ba-bench-XXXXXX") else { throw BenchError("there is no memory") }
         defer { free(template) }
-        guard mkdtemp(template) != nil else {
-            throw BenchError("no folder can be made in \(base): \(String(cString: strerror(errno)))")
+        return try Leftovers.addFolder {
+            guard mkdtemp(template) != nil else {
+                throw BenchError("no folder can be made in \(base): \(String(cString: strerror(errno)))")
+            }
+            return String(cString: template)
         }
-        let path = String(cString: template)
-        Leftovers.add(folder: path)
-        return path
     }
 
     /// Makes a folder and its missing parents.

@@ -10,24 +10,40 @@ enum Leftovers {
         var folders: Set<String> = []
     }
 
+    private static let removalsMax = 100
     private static let state = Guarded(State())
 
     static func add(process: Int32) { state.withLock { _ = $0.processes.insert(process) } }
     /// It was reaped: its number may soon be another's.
     static func forget(process: Int32) { state.withLock { _ = $0.processes.remove(process) } }
-    static func add(folder: String) { state.withLock { _ = $0.folders.insert(folder) } }
+    /// Makes a folder; not while everything is being removed.
+    static func addFolder(_ make: () throws -> String) throws -> String {
+        try state.withLock { state in
+            let folder = try make()
+            state.folders.insert(folder)
+            return folder
+        }
+    }
 
-    /// Kills what still runs, then removes what it wrote.
+    /// Kills what still runs, then removes what it wrote. A second caller waits for the first: a run that a signal ends
+    /// must not be over before its folders are gone.
     static func removeAll() {
-        let (processes, folders) = state.withLock { state in
-            defer { state = State() }
-            return (state.processes.sorted(), state.folders.sorted())
+        state.withLock { state in
+            // The youngest first: a command whose service has gone would start another one.
+            for process in state.processes.sorted(by: >) {
+                kill(-process, SIGKILL)
+                waitpid(process, nil, 0)
+            }
+            for folder in state.folders.sorted() { remove(folder) }
+            state = State()
         }
-        for process in processes {
-            kill(-process, SIGKILL)
-            waitpid(process, nil, 0)
+    }
+
+    /// Whoever measures may write on until it needs us next: then something new is found once or twice.
+    private static func remove(_ folder: String) {
+        for _ in 1...removalsMax {
+            do { return try Folder.remove(folder) } catch { usleep(1_000) }
         }
-        for folder in folders { try? Folder.remove(folder) }
     }
 }
 
