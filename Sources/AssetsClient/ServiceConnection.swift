@@ -8,6 +8,10 @@ internal import Synchronization
 /// Calls wait for each other. A stream occupies the connection until its last reply; other calls are refused meanwhile,
 /// so whoever follows a stream opens a second connection for calls.
 package final class ServiceConnection: Sendable {
+    /// How long a call looks for its answer before it sleeps. Most answers are there by then, those included for which
+    /// the service waits for an SSD.
+    private static let watching = Duration.microseconds(500)
+
     private let socket: SharedDescriptor
     private let frames: Guarded<FrameStream>
     private let isStreaming = Atomic(false)
@@ -28,7 +32,7 @@ package final class ServiceConnection: Sendable {
         try checkFree(M.name)
         return try frames.withLock { (frames: inout FrameStream) throws(ClientError) -> M.Reply in
             try send(message, M.name, frames)
-            let answer = try next(method, frames)
+            let answer = try next(method, frames, watchingFor: Self.watching)
             guard !answer.continues else { throw broken("\(M.name) was answered with a stream") }
             return answer.reply
         }
@@ -79,10 +83,10 @@ package final class ServiceConnection: Sendable {
     }
 
     private func next<M: WireMethod>(
-        _ method: M.Type, _ frames: FrameStream
+        _ method: M.Type, _ frames: FrameStream, watchingFor watching: Duration = .zero
     ) throws(ClientError) -> (reply: M.Reply, continues: Bool) {
         let received: UnsafeRawBufferPointer?
-        do throws(FrameStream.Failure) { received = try frames.receive() } catch { throw lost(M.name, error) }
+        do throws(FrameStream.Failure) { received = try frames.receive(watchingFor: watching) } catch { throw lost(M.name, error) }
         guard let frame = received else { throw lost(M.name, nil) }
         return try decode(method, frame).get()
     }
@@ -90,6 +94,7 @@ package final class ServiceConnection: Sendable {
     private func decode<M: WireMethod>(
         _ method: M.Type, _ frame: UnsafeRawBufferPointer
     ) -> Result<(reply: M.Reply, continues: Bool), ClientError> {
+        if let sound = WireCodec.decodeSoundReply(method, frame) { return .success(sound) }
         do throws(WireError) {
             switch try WireCodec.decodeAnswer(frame) {
             case .reply(let continues): return .success((try WireCodec.decodeReply(method, frame), continues))

@@ -4,7 +4,8 @@
 package struct Admission: Sendable {
     private let app: AppRecord
     private let allowsLoopbackHTTP: Bool
-    private let domains: DomainAllowList
+    /// nil when no restriction holds.
+    private let domains: DomainAllowList?
     /// What was admitted before the first launch, including what this value admitted.
     package private(set) var ledger: AllowanceLedger
 
@@ -12,7 +13,7 @@ package struct Admission: Sendable {
     package init(app: AppRecord, allowsLoopbackHTTP: Bool) {
         self.app = app
         self.allowsLoopbackHTTP = allowsLoopbackHTTP
-        domains = DomainAllowList(app.description.restrictions.allowedDomains)
+        domains = app.launchedAt == nil ? DomainAllowList(app.description.restrictions.allowedDomains) : nil
         ledger = app.ledger
     }
 
@@ -30,7 +31,7 @@ package struct Admission: Sendable {
     }
 
     /// True when redirects and requests may go to that host.
-    package func admits(host: String) -> Bool { !isRestricted || domains.admits(host) }
+    package func admits(host: String) -> Bool { domains?.admits(host) ?? true }
 
     /// What the manager schedules.
     package mutating func schedule(_ request: DownloadRequest) throws(AssetsError) {

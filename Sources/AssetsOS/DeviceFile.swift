@@ -10,6 +10,12 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
     /// The kernel is told to write so many bytes as soon as they are there, so that a sync finds little left to do.
     private static let writeBackBytes: Int64 = 8 << 20
     private static let pieceBytes = 256 << 10
+    /// Pieces of at least so many bytes go past the page cache.
+    private static let directBytesMin = 256 << 10
+    /// What offset, count and address of such a piece are multiples of, on every file system we know.
+    private static let directAlignment: Int64 = 4096
+    /// Bytes a second: a disk that takes them more slowly does better when the page cache orders them.
+    private static let directRateMin = 200.0 * 1024 * 1024
     /// SYNC_FILE_RANGE_WRITE: begin to write, wait for nothing.
     private static let beginWriting: UInt32 = 2
     /// FALLOC_FL_KEEP_SIZE
@@ -19,6 +25,8 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
     let inode: UInt64
     private(set) var length: Int64
     private var writtenBack: Int64
+    /// False where the file system or the disk has shown not to be made for it.
+    private var mayWriteDirectly = true
 
     init(_ descriptor: consuming Descriptor) throws(SystemCallError) {
         let status = try FileStatus(descriptor: descriptor.rawValue)
@@ -29,7 +37,42 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
         writtenBack = status.size
     }
 
+    /// Large aligned pieces go straight to the disk: that takes a third of the processor time of a copy through the page
+    /// cache, leaves the sync little to do, and does not push what the user works with out of memory.
     func append(_ bytes: UnsafeRawBufferPointer) throws(SystemCallError) {
+        guard try !appendDirectly(bytes) else { return }
+        try appendThroughCache(bytes)
+    }
+
+    /// False when nothing was written because it cannot be done this way.
+    private func appendDirectly(_ bytes: UnsafeRawBufferPointer) throws(SystemCallError) -> Bool {
+        let fd = descriptor.rawValue
+        guard mayWriteDirectly, bytes.count >= Self.directBytesMin, length % Self.directAlignment == 0,
+            Int64(bytes.count) % Self.directAlignment == 0,
+            Int(bitPattern: bytes.baseAddress) % Int(Self.directAlignment) == 0
+        else { return false }
+        guard clinux_set_direct(fd, 1) == 0 else {
+            mayWriteDirectly = false
+            return false
+        }
+        defer { _ = clinux_set_direct(fd, 0) }
+        let start = MonotonicClock.now
+        let count: Int
+        do throws(SystemCallError) {
+            count = try check("pwrite") { pwrite(fd, bytes.baseAddress, bytes.count, off_t(length)) }
+        } catch let error where error.number == EINVAL {
+            mayWriteDirectly = false
+            return false
+        }
+        length += Int64(count)
+        writtenBack = length
+        let rate = Double(count) / ((MonotonicClock.now - start) / .seconds(1))
+        if rate < Self.directRateMin { mayWriteDirectly = false }
+        if count < bytes.count { try appendThroughCache(UnsafeRawBufferPointer(rebasing: bytes[count...])) }
+        return true
+    }
+
+    private func appendThroughCache(_ bytes: UnsafeRawBufferPointer) throws(SystemCallError) {
         let fd = descriptor.rawValue
         var rest = bytes
         while !rest.isEmpty {

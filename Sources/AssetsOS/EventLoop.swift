@@ -41,6 +41,8 @@ package final class EventLoop: LoopExecutor {
     /// each queued by the one before: to ask between all of them would cost more than some of them do.
     private static let jobBatchesMax = 16
 
+    /// How long the loop looks for more before it sleeps.
+    private let watching: Duration
     private let epoll: Descriptor
     private let wakeup: Descriptor
     private let state = Guarded(State())
@@ -50,7 +52,11 @@ package final class EventLoop: LoopExecutor {
     private nonisolated(unsafe) var nextGeneration: UInt32 = 1
 
     /// A loop without a thread: somebody calls `run()`.
-    package init() throws(SystemCallError) {
+    ///
+    /// For `watching` after the last thing to do the thread asks for more instead of sleeping: who gets an
+    /// answer often calls again at once, and to wake an idle processor takes longer than most calls.
+    package init(watching: Duration = .zero) throws(SystemCallError) {
+        self.watching = watching
         epoll = Descriptor(owning: try check("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) })
         wakeup = Descriptor(owning: try check("eventfd") { eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) })
         var event = epoll_event(events: Readiness.read.rawValue, data: epoll_data(u64: Self.wakeupMark))
@@ -157,6 +163,7 @@ package final class EventLoop: LoopExecutor {
         var events = [epoll_event](repeating: epoll_event(), count: Self.eventBatchMax)
         var jobs: [UnownedJob] = []
         var batches = 0
+        var watchesUntil = Duration.zero
         while true {
             jobs.removeAll(keepingCapacity: true)
             let (due, isStopping) = state.withLock { state in
@@ -169,14 +176,16 @@ package final class EventLoop: LoopExecutor {
             batches += 1
             if !jobs.isEmpty && batches < Self.jobBatchesMax { continue }
             batches = 0
+            let isWatching = watching > .zero && MonotonicClock.now < watchesUntil
             let timeout = state.withLock { state -> Int32 in
-                guard state.jobs.isEmpty, !state.isStopping else { return 0 }
+                guard state.jobs.isEmpty, !state.isStopping, !isWatching else { return 0 }
                 state.mayBeAsleep = true
                 return state.timers.nextDeadline.map { Self.milliseconds(until: $0) } ?? -1
             }
             let count = epoll_wait(epoll.rawValue, &events, Int32(events.count), timeout)
             // What handlers enqueue from here on is seen before the next wait.
             state.withLock { $0.mayBeAsleep = false }
+            if watching > .zero, count > 0 { watchesUntil = MonotonicClock.now + watching }
             for index in 0..<max(0, Int(count)) { dispatch(events[index]) }
         }
     }

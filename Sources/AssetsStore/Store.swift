@@ -2,7 +2,7 @@
 package import AssetsModel
 package import AssetsOS
 
-/// The device database, on an executor of its own: SQLite's blocking calls run nowhere else.
+/// The device database. SQLite's calls block the executor it is given, each as long as a commit takes.
 ///
 /// Every `apply` is one transaction and is on stable storage when it returns. Dropping the store without `close()`
 /// loses nothing: it is as if the process had been killed.

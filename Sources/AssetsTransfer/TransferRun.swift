@@ -7,8 +7,10 @@ internal import Glibc
 final class TransferRun: TransportHandler {
     /// The attribute of a partial file that names the version its bytes belong to.
     static let labelAttribute = "user.backgroundassets.version"
-    /// Bytes gathered before they are written: the transport delivers small pieces.
-    private static let bufferBytes = 256 << 10
+    /// Bytes gathered before they are written: the transport delivers small pieces, and a disk takes large ones best.
+    private static let bufferBytes = 1 << 20
+    /// A file that is shorter gets a smaller buffer, a multiple of this.
+    private static let pageBytes = 4096
 
     private enum Phase {
         case running
@@ -33,6 +35,8 @@ final class TransferRun: TransportHandler {
 
     private var buffer: UnsafeMutableRawBufferPointer?
     private var buffered = 0
+    /// Whether the buffer was written since the last tick.
+    private var wasFlushed = false
     private var timer: TimerToken?
     /// The timer fires in time for the next progress report, not only for the next sync.
     private var isTickSoon = false
@@ -193,9 +197,16 @@ final class TransferRun: TransportHandler {
         try cut(to: start.offset)
         syncedOffset = min(spec.resume?.syncedOffset ?? 0, start.offset)
         try file?.reserve(total: start.total)
-        if buffer == nil { buffer = .allocate(byteCount: Self.bufferBytes, alignment: 4096) }
+        makeBuffer(for: start)
         report(.began(resumedAt: start.offset, expected: expected))
         reportCheckpoint()
+    }
+
+    private func makeBuffer(for start: TransferPlan.Start) {
+        guard buffer == nil else { return }
+        let left = start.total > 0 ? min(Int64(Self.bufferBytes), start.total - start.offset) : Int64(Self.bufferBytes)
+        let pages = max(1, (Int(left) + Self.pageBytes - 1) / Self.pageBytes)
+        buffer = .allocate(byteCount: pages * Self.pageBytes, alignment: Self.pageBytes)
     }
 
     private func setLabel(_ new: String?) throws(SystemCallError) {
@@ -224,12 +235,12 @@ final class TransferRun: TransportHandler {
         do throws(SystemCallError) {
             var rest = bytes
             while !rest.isEmpty, let buffer {
-                let count = min(rest.count, buffer.count - buffered)
+                let count = min(rest.count, roomBeforeFlush(buffer))
                 UnsafeMutableRawBufferPointer(rebasing: buffer[buffered...])
                     .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
                 buffered += count
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-                if buffered == buffer.count { try flush() }
+                if roomBeforeFlush(buffer) == 0 { try flush() }
             }
         } catch {
             return end(.interrupted(storageInterruption(error)))
@@ -241,7 +252,13 @@ final class TransferRun: TransportHandler {
         isTickSoon = true
     }
 
+    /// What a tick wrote too early is made up for: whole buffers begin at whole pages of the file.
+    private func roomBeforeFlush(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        buffer.count - Int((file?.length ?? 0) % Int64(Self.pageBytes)) - buffered
+    }
+
     private func flush() throws(SystemCallError) {
+        wasFlushed = true
         guard let buffer, let file, buffered > 0 else { return }
         let count = buffered
         buffered = 0
@@ -260,11 +277,21 @@ final class TransferRun: TransportHandler {
         isTickSoon = false
         guard case .running = phase else { return }
         do throws(SystemCallError) {
-            try flush()
+            // Bytes that come fast fill the buffer by themselves.
+            if !wasFlushed { try flush() }
+            wasFlushed = false
         } catch {
             return end(.interrupted(storageInterruption(error)))
         }
         reportProgress()
+        syncIfDue()
+        if buffered > 0, !isTickSoon {
+            arm(at: clock.now + PolicyNumbers.progressTime)
+            isTickSoon = true
+        }
+    }
+
+    private func syncIfDue() {
         guard !isSyncing, let file, file.length > syncedOffset else { return }
         let since = unsyncedSince ?? clock.now
         unsyncedSince = since

@@ -179,12 +179,12 @@ package enum InterfaceTexts {
         # For whom this connection speaks. role is "app" or "extension".
         method Identity() -> (app: string, role: string, groups: []string, root: string)
 
-        # Queues a background download.
-        method Schedule(download: Download) -> (download: Download)
+        # Queues a background download; answers its state.
+        method Schedule(download: Download) -> (state: int)
 
         # Starts a download at once, or promotes the queued or running one of that unique identifier. It stays in the
         # foreground until this connection closes.
-        method StartForeground(download: Download) -> (download: Download)
+        method StartForeground(download: Download) -> (state: int)
 
         method Cancel(unique_identifier: string) -> ()
 

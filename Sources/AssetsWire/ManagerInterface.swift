@@ -94,10 +94,10 @@ package enum ManagerInterface {
             }
         }
         package struct Reply: Codable, Hashable, Sendable {
-            package var download: WireDownload
+            package var state: Int64
 
-            package init(download: WireDownload) {
-                self.download = download
+            package init(state: Int64) {
+                self.state = state
             }
         }
     }
@@ -114,10 +114,10 @@ package enum ManagerInterface {
             }
         }
         package struct Reply: Codable, Hashable, Sendable {
-            package var download: WireDownload
+            package var state: Int64
 
-            package init(download: WireDownload) {
-                self.download = download
+            package init(state: Int64) {
+                self.state = state
             }
         }
     }

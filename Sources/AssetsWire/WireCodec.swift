@@ -69,6 +69,15 @@ package enum WireCodec {
         return try finish(message, parameters)
     }
 
+    /// A reply of `method` with whether more follow; nil when the answer is an error, or not sound: then the other
+    /// functions here tell what it is.
+    package static func decodeSoundReply<M: WireMethod>(
+        _ method: M.Type, _ frame: UnsafeRawBufferPointer
+    ) -> (reply: M.Reply, continues: Bool)? {
+        guard let answer = try? decode(ReplyFrame<M.Reply>.self, frame), let reply = answer.parameters else { return nil }
+        return (reply, answer.continues)
+    }
+
     package static func decodeAnswer(_ frame: UnsafeRawBufferPointer) throws(WireError) -> AnswerHeader {
         let envelope = try decode(AnswerEnvelope.self, frame)
         if let name = envelope.error { return .error(name: name) }
@@ -104,9 +113,13 @@ package enum WireCodec {
 
     // MARK: JSON
 
-    private static func finish(_ start: [UInt8], _ parameters: some Encodable) throws(WireError) -> [UInt8] {
+    private static let encoder: JSONEncoder = {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }()
+
+    private static func finish(_ start: [UInt8], _ parameters: some Encodable) throws(WireError) -> [UInt8] {
         let encoded: Data
         do { encoded = try encoder.encode(parameters) } catch { throw .unencodable }
         var message = start
@@ -119,17 +132,21 @@ package enum WireCodec {
         return message
     }
 
-    private static func decode<T: Decodable>(_ type: T.Type, _ frame: UnsafeRawBufferPointer) throws(WireError) -> T {
+    static func decode<T: Decodable>(
+        _ type: T.Type, _ frame: UnsafeRawBufferPointer, with decoder: JSONDecoder = JSONDecoder()
+    ) throws(WireError) -> T {
         guard let base = frame.baseAddress, frame.count <= WireLimit.messageMax else { throw .malformed }
         // No copy: the data is only read, and not kept.
         let data = Data(
             bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: frame.count, deallocator: .none)
-        return try decode(type, data)
+        return try decode(type, data, with: decoder)
     }
 
-    private static func decode<T: Decodable>(_ type: T.Type, _ data: Data) throws(WireError) -> T {
+    private static func decode<T: Decodable>(
+        _ type: T.Type, _ data: Data, with decoder: JSONDecoder = JSONDecoder()
+    ) throws(WireError) -> T {
         do {
-            return try JSONDecoder().decode(type, from: data)
+            return try decoder.decode(type, from: data)
         } catch let error as DecodingError {
             throw problem(error)
         } catch {
@@ -164,6 +181,21 @@ private struct CallEnvelope: Decodable {
 private struct AnswerEnvelope: Decodable {
     var error: String?
     var continues: Bool?
+}
+
+/// A reply, header and parameters in one pass; parameters are nil where it is an error.
+private struct ReplyFrame<Parameters: Decodable>: Decodable {
+    private enum Key: String, CodingKey { case error, continues, parameters }
+
+    let continues: Bool
+    let parameters: Parameters?
+
+    init(from decoder: any Decoder) throws {
+        let frame = try decoder.container(keyedBy: Key.self)
+        continues = try frame.decodeIfPresent(Bool.self, forKey: .continues) ?? false
+        let isError = try frame.decodeIfPresent(String.self, forKey: .error) != nil
+        parameters = isError ? nil : try frame.decodeIfPresent(Parameters.self, forKey: .parameters)
+    }
 }
 
 private struct ParametersEnvelope<Parameters: Decodable>: Decodable {

@@ -18,10 +18,12 @@ package struct WireDispatcher<Owner: Actor, Caller: Sendable>: Sendable {
     }
 
     private typealias Entry =
-        @Sendable (isolated Owner, Caller, CallHeader, UnsafeRawBufferPointer) -> WireError?
+        @Sendable (isolated Owner, Caller, CallHeader, (any Sendable)?, UnsafeRawBufferPointer) -> WireError?
 
     private let information: VarlinkService.GetInfo.Reply
     private var entries: [String: Entry] = [:]
+    private var methods: [String: any WireMethod.Type] = [:]
+    private var reader = CallReader([:])
 
     /// Serves `interfaces`, beside `org.varlink.service` itself.
     package init(vendor: String, product: String, version: String, url: String, interfaces: [String]) {
@@ -35,7 +37,13 @@ package struct WireDispatcher<Owner: Actor, Caller: Sendable>: Sendable {
         _ method: M.Type,
         _ handler: @escaping @Sendable (isolated Owner, Caller, CallHeader, M.Parameters) -> Void
     ) {
-        entries[M.name] = { owner, caller, header, frame in
+        methods[M.name] = method
+        reader = CallReader(methods)
+        entries[M.name] = { owner, caller, header, read, frame in
+            if let parameters = read as? M.Parameters {
+                handler(owner, caller, header, parameters)
+                return nil
+            }
             switch Result(catching: { () throws(WireError) in try WireCodec.decodeParameters(M.self, frame) }) {
             case .success(let parameters):
                 handler(owner, caller, header, parameters)
@@ -60,12 +68,15 @@ package struct WireDispatcher<Owner: Actor, Caller: Sendable>: Sendable {
     package func receive(
         _ frame: UnsafeRawBufferPointer, from caller: Caller, in owner: isolated Owner
     ) -> Outcome {
+        let sound = reader.read(frame)
         let header: CallHeader
-        do throws(WireError) { header = try WireCodec.decodeHeader(frame) } catch { return .violation(error) }
+        if let sound { header = sound.header } else {
+            do throws(WireError) { header = try WireCodec.decodeHeader(frame) } catch { return .violation(error) }
+        }
         do throws(VarlinkService.Problem) {
             if let entry = entries[header.method] {
                 guard header.more || !streams.contains(header.method) else { throw .expectedMore }
-                if let error = entry(owner, caller, header, frame) { throw Self.problem(error) }
+                if let error = entry(owner, caller, header, sound?.parameters, frame) { throw Self.problem(error) }
                 return .taken
             }
             let answer = try answerAboutItself(header, frame)

@@ -62,7 +62,7 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
             try session.requests.call(
                 ManagerInterface.Schedule.self, ManagerInterface.Schedule.Parameters(download: wire),
                 wasRepeated: &wasRepeated
-            ).download
+            ).state
         }
     }
 
@@ -78,7 +78,7 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
             try session.requests.call(
                 ManagerInterface.StartForeground.self, ManagerInterface.StartForeground.Parameters(download: wire),
                 wasRepeated: &wasRepeated
-            ).download
+            ).state
         }
     }
 
@@ -209,7 +209,7 @@ extension BADownloadManager {
     }
 
     private func start(
-        _ download: BADownload, _ call: (WireDownload, inout Bool) throws -> WireDownload
+        _ download: BADownload, _ call: (WireDownload, inout Bool) throws -> Int64
     ) throws {
         switch download.state {
         case .failed:
@@ -227,7 +227,7 @@ extension BADownloadManager {
         session.settle()
         let number = DownloadRegistry.shared.eventNumber
         var wasRepeated = false
-        let reply = try failing {
+        let answered = try failing {
             do {
                 return try call(download.content.wire(state: download.state), &wasRepeated)
             } catch let error as ClientError where wasRepeated {
@@ -235,10 +235,10 @@ extension BADownloadManager {
                 guard case .refused(code: BAErrorCode.downloadAlreadyScheduled.rawValue, _, _) = error.kind,
                     let queued = try current(download.uniqueIdentifier)
                 else { throw error }
-                return queued
+                return queued.state
             }
         }
-        guard let state = BADownload.State(rawValue: Int(clamping: reply.state)) else { return }
+        guard let state = BADownload.State(rawValue: Int(clamping: answered)) else { return }
         download.life.noteReply(state, askedAt: number)
     }
 

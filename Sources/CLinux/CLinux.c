@@ -39,6 +39,12 @@ int clinux_renameat2(int from_directory, const char *from, int to_directory, con
 
 int clinux_fallocate(int fd, int mode, off_t offset, off_t length) { return fallocate(fd, mode, offset, length); }
 
+int clinux_set_direct(int fd, int is_direct) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0) return -1;
+    return fcntl(fd, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT);
+}
+
 int clinux_sync_file_range(int fd, off_t offset, off_t length, unsigned flags) {
     return sync_file_range(fd, offset, length, flags);
 }

@@ -151,8 +151,8 @@ internal import Testing
         }
         let download = BAURLDownload(
             identifier: "\u{1}\u{2}\"/", request: request, fileSize: .max, applicationGroupIdentifier: "g")
-        let reply = ManagerInterface.Schedule.Reply(download: download.content.wire(state: .created))
-        let frame = try WireCodec.reply(ManagerInterface.Schedule.self, reply)
+        let message = ManagerInterface.Schedule.Parameters(download: download.content.wire(state: .created))
+        let frame = try WireCodec.call(ManagerInterface.Schedule.self, message)
         #expect(frame.count <= download.content.wireSize)
     }
 }

@@ -55,9 +55,7 @@ final class Half: NSObject, BADownloadManagerDelegate, Sendable {
 
     private func answerSchedule(state: Int64) {
         service.on(ManagerInterface.Schedule.self) { call in
-            var download = try call.parameters(ManagerInterface.Schedule.self).download
-            download.state = state
-            call.reply(ManagerInterface.Schedule.self, ManagerInterface.Schedule.Reply(download: download))
+            call.reply(ManagerInterface.Schedule.self, ManagerInterface.Schedule.Reply(state: state))
         }
     }
 
@@ -118,13 +116,12 @@ final class Half: NSObject, BADownloadManagerDelegate, Sendable {
         let download = makeDownload()
         let calls = Guarded(0)
         service.on(ManagerInterface.Schedule.self) { [service] call in
-            let wire = try call.parameters(ManagerInterface.Schedule.self).download
             let count = calls.withLock { calls in
                 calls += 1
                 return calls
             }
             switch count {
-            case 1: call.reply(ManagerInterface.Schedule.self, ManagerInterface.Schedule.Reply(download: wire))
+            case 1: call.reply(ManagerInterface.Schedule.self, ManagerInterface.Schedule.Reply(state: 1))
             case 2: service.drop()
             default: call.refuse(.downloadAlreadyScheduled)
             }
@@ -460,8 +457,7 @@ final class Half: NSObject, BADownloadManagerDelegate, Sendable {
     @Test("A download started after the delegate was set finds it announced")
     func announcedFirst() async throws {
         service.on(ManagerInterface.Schedule.self) { call in
-            let download = try call.parameters(ManagerInterface.Schedule.self).download
-            call.reply(ManagerInterface.Schedule.self, ManagerInterface.Schedule.Reply(download: download))
+            call.reply(ManagerInterface.Schedule.self, ManagerInterface.Schedule.Reply(state: 1))
         }
         let listener = Listener()
         try await blocking { [manager] in

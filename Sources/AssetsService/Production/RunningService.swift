@@ -6,17 +6,19 @@ internal import AssetsStore
 internal import AssetsTransfer
 internal import Glibc
 
-/// One device being served; its threads are "backgroundassets" (the main thread), "store", "transfer", "disk" and
-/// "unpack".
+/// One device being served; its threads are "backgroundassets" (the main thread, also of the store), "transfer",
+/// "disk" and "unpack".
 ///
 /// Used on the service's loop only.
 final class RunningService: @unchecked Sendable {
     // Sendable because every access is on the service's loop: the callbacks that touch it are made there.
 
+    /// How long the service's thread looks for the next call before it sleeps.
+    private static let watching = Duration.microseconds(50)
+
     private let location: DeviceLocation
     private let environment: [String: String]
     private let loop: EventLoop
-    private let storeLoop: EventLoop
     private let transferLoop: EventLoop
     private let diskLoop: EventLoop
     private let unpackLoop: EventLoop
@@ -30,8 +32,7 @@ final class RunningService: @unchecked Sendable {
         self.location = location
         self.environment = environment
         do throws(SystemCallError) {
-            loop = try EventLoop()
-            storeLoop = try EventLoop.start(name: "store")
+            loop = try EventLoop(watching: Self.watching)
             transferLoop = try EventLoop.start(name: "transfer")
             diskLoop = try EventLoop.start(name: "disk")
             unpackLoop = try EventLoop.start(name: "unpack")
@@ -86,7 +87,7 @@ final class RunningService: @unchecked Sendable {
             throw AssetsError(.deviceUnusable, "\(location.root): \(error)", remedy: "check the folder's permissions")
         }
         do throws(StoreError) {
-            store = try await Store(path: location.root + "/device.sqlite", on: storeLoop)
+            store = try await Store(path: location.root + "/device.sqlite", on: loop)
         } catch {
             throw AssetsError(
                 .deviceUnusable, "\(location.root)/device.sqlite: \(error)",
@@ -164,7 +165,7 @@ final class RunningService: @unchecked Sendable {
     }
 
     private func stopLoops() {
-        for other in [storeLoop, transferLoop, diskLoop, unpackLoop] { other.stop() }
+        for other in [transferLoop, diskLoop, unpackLoop] { other.stop() }
         loop.stop()
     }
 }

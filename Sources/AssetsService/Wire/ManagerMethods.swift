@@ -40,7 +40,7 @@ private func serveDownloads(_ dispatcher: inout WireDispatcher<AssetsService, Pe
         service.answer(ManagerInterface.Schedule.self, header, to: peer) { service throws(AssetsError) in
             let caller = try await service.caller(peer)
             let record = try await service.schedule(DownloadRequest(parameters.download), for: caller.app)
-            return .init(download: WireDownload(record, isRunning: service.isRunning(record.id)))
+            return .init(state: WireDownload.state(of: record, isRunning: service.isRunning(record.id)))
         }
     }
     dispatcher.on(ManagerInterface.StartForeground.self) { service, peer, header, parameters in
@@ -54,7 +54,7 @@ private func serveDownloads(_ dispatcher: inout WireDispatcher<AssetsService, Pe
             let record = try await service.startForeground(
                 DownloadRequest(parameters.download), for: caller.app, connection: peer.number)
             service.demoteWhenEnded(peer)
-            return .init(download: WireDownload(record, isRunning: service.isRunning(record.id)))
+            return .init(state: WireDownload.state(of: record, isRunning: service.isRunning(record.id)))
         }
     }
     dispatcher.on(ManagerInterface.Cancel.self) { service, peer, header, parameters in

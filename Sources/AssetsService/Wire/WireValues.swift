@@ -26,14 +26,17 @@ extension WireDownload {
     }
 
     init(_ record: DownloadRecord, isRunning: Bool) {
-        let state: Int64 =
-            switch record.state {
-            case .waiting: isRunning ? 2 : 1
-            case .finishing: 2
-            case .finished: 3
-            case .failed: -1
-            }
-        self.init(record.request, state: state)
+        self.init(record.request, state: Self.state(of: record, isRunning: isRunning))
+    }
+
+    /// The raw value of BADownload.State.
+    static func state(of record: DownloadRecord, isRunning: Bool) -> Int64 {
+        switch record.state {
+        case .waiting: isRunning ? 2 : 1
+        case .finishing: 2
+        case .finished: 3
+        case .failed: -1
+        }
     }
 }
 

@@ -17,6 +17,8 @@ int clinux_accept4(int socket, int flags);
 int clinux_openat2(int directory, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve);
 int clinux_renameat2(int from_directory, const char *from, int to_directory, const char *to, unsigned flags);
 int clinux_fallocate(int fd, int mode, off_t offset, off_t length);
+// Whether what is written to `fd` goes past the page cache.
+int clinux_set_direct(int fd, int is_direct);
 int clinux_sync_file_range(int fd, off_t offset, off_t length, unsigned flags);
 ssize_t clinux_copy_file_range(int from, int to, size_t count);
 int clinux_syncfs(int fd);
