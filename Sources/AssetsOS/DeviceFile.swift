@@ -14,8 +14,9 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
     private static let directBytesMin = 256 << 10
     /// What offset, count and address of such a piece are multiples of, on every file system we know.
     private static let directAlignment: Int64 = 4096
-    /// Bytes a second: a disk that takes them more slowly does better when the page cache orders them.
-    private static let directRateMin = 200.0 * 1024 * 1024
+    /// Bytes a second, over so many bytes: a disk that takes them more slowly does better when the page cache orders them.
+    private static let directRateMin = 100.0 * 1024 * 1024
+    private static let directTrialBytes: Int64 = 8 << 20
     /// SYNC_FILE_RANGE_WRITE: begin to write, wait for nothing.
     private static let beginWriting: UInt32 = 2
     /// FALLOC_FL_KEEP_SIZE
@@ -27,6 +28,8 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
     private var writtenBack: Int64
     /// False where the file system or the disk has shown not to be made for it.
     private var mayWriteDirectly = true
+    private var directBytes: Int64 = 0
+    private var directTime = Duration.zero
 
     init(_ descriptor: consuming Descriptor) throws(SystemCallError) {
         let status = try FileStatus(descriptor: descriptor.rawValue)
@@ -66,8 +69,10 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
         }
         length += Int64(count)
         writtenBack = length
-        let rate = Double(count) / ((MonotonicClock.now - start) / .seconds(1))
-        if rate < Self.directRateMin { mayWriteDirectly = false }
+        directBytes += Int64(count)
+        directTime += MonotonicClock.now - start
+        let isSlow = Double(directBytes) < Self.directRateMin * (directTime / .seconds(1))
+        if directBytes >= Self.directTrialBytes, isSlow { mayWriteDirectly = false }
         if count < bytes.count { try appendThroughCache(UnsafeRawBufferPointer(rebasing: bytes[count...])) }
         return true
     }

@@ -14,10 +14,12 @@ package actor TransferEngine {
     private var runs: [UInt64: TransferRun] = [:]
     /// The run of each download.
     private var numbers: [String: UInt64] = [:]
+    /// Who waits for the end of a cancelled run.
+    private var leaving: [UInt64: [CheckedContinuation<Void, Never>]] = [:]
     private var lastNumber: UInt64 = 0
     private var isStopped = false
 
-    /// `disk` is where syncs block; nothing that must answer at once runs there.
+    /// `disk` is where writes and syncs block; nothing that must answer at once runs there.
     package init(
         on loop: any LoopExecutor, disk: any LoopExecutor, files: any FileTree, transport: TransportFactory
     ) {
@@ -40,10 +42,15 @@ package actor TransferEngine {
         run.begin()
     }
 
-    /// Ends an attempt without another event of it. Its bytes stay; no effect on one that has ended.
-    package func cancel(_ id: String) {
-        guard let number = numbers[id], let run = runs[number] else { return }
-        run.cancel()
+    /// Ends an attempt without another event of it; returns when its bytes are written and nobody touches its file any
+    /// more. No effect on one that has ended.
+    package func cancel(_ id: String) async {
+        await withCheckedContinuation { continuation in
+            // Asked in here, because this body may run as a job of its own, after others.
+            guard let number = numbers[id], let run = runs[number] else { return continuation.resume() }
+            leaving[number, default: []].append(continuation)
+            run.cancel()
+        }
     }
 
     /// Changes how an attempt that runs is treated.
@@ -53,10 +60,19 @@ package actor TransferEngine {
     }
 
     /// Cancels all attempts and closes all connections, before the engine goes away.
-    package func stop() {
+    package func stop() async {
         guard !isStopped else { return }
         isStopped = true
-        for (_, run) in runs.sorted(by: { $0.key < $1.key }) { run.cancel() }
+        for id in numbers.sorted(by: { $0.value < $1.value }).map(\.key) { await cancel(id) }
+        transport.stop()
+    }
+
+    /// Closes all connections without waiting for a write: what a kill leaves. In place of `stop`.
+    package func abandon() {
+        guard !isStopped else { return }
+        isStopped = true
+        runs = [:]
+        numbers = [:]
         transport.stop()
     }
 
@@ -66,6 +82,17 @@ package actor TransferEngine {
     nonisolated func tickLater(_ number: UInt64, at deadline: Duration) -> TimerToken {
         loop.schedule(at: deadline) { [weak self] in
             self?.assumeIsolated { $0.runs[number]?.tick() }
+        }
+    }
+
+    /// Appends the first `count` bytes of a piece on the disk loop and calls `appended` of the run.
+    nonisolated func appendLater(_ number: UInt64, _ file: any AppendableFile, _ piece: Piece, _ count: Int) {
+        _ = disk.schedule(at: .zero) { [weak self, loop] in
+            var failure: SystemCallError?
+            do throws(SystemCallError) { try file.append(piece.bytes(upTo: count)) } catch { failure = error }
+            _ = loop.schedule(at: .zero) { [weak self, failure] in
+                self?.assumeIsolated { $0.runs[number]?.appended(failure) }
+            }
         }
     }
 
@@ -88,6 +115,7 @@ package actor TransferEngine {
         assumeIsolated { engine in
             engine.runs[number] = nil
             engine.numbers[id] = nil
+            for waiter in engine.leaving.removeValue(forKey: number) ?? [] { waiter.resume() }
         }
     }
 }

@@ -7,13 +7,11 @@ internal import Glibc
 final class TransferRun: TransportHandler {
     /// The attribute of a partial file that names the version its bytes belong to.
     static let labelAttribute = "user.backgroundassets.version"
-    /// Bytes gathered before they are written: the transport delivers small pieces, and a disk takes large ones best.
-    private static let bufferBytes = 1 << 20
-    /// A file that is shorter gets a smaller buffer, a multiple of this.
-    private static let pageBytes = 4096
 
     private enum Phase {
         case running
+        /// No more comes; what was received is being written.
+        case draining
         /// All is said but that the bytes are on stable storage.
         case closing(TransferOutcome)
         case ended
@@ -28,15 +26,16 @@ final class TransferRun: TransportHandler {
     private let report: (TransferEvent) -> Void
 
     private var phase = Phase.running
+    /// Nobody wants to hear of it any more.
+    private var isCancelled = false
     private var plan: TransferPlan?
     private var file: (any AppendableFile)?
     private var label: String?
     private var task: TransportTask?
 
-    private var buffer: UnsafeMutableRawBufferPointer?
-    private var buffered = 0
-    /// Whether the buffer was written since the last tick.
-    private var wasFlushed = false
+    private var writes: WriteBehind?
+    /// The transport waits until the disk has taken some.
+    private var isPaused = false
     private var timer: TimerToken?
     /// The timer fires in time for the next progress report, not only for the next sync.
     private var isTickSoon = false
@@ -62,8 +61,6 @@ final class TransferRun: TransportHandler {
         self.clock = clock
         self.report = report
     }
-
-    deinit { buffer?.deallocate() }
 
     // MARK: Begin and end
 
@@ -96,20 +93,19 @@ final class TransferRun: TransportHandler {
         return order
     }
 
-    /// Ends without a word; what was received is written.
+    /// Ends without a word, once what was received is written; then `forget` of the engine is called.
     func cancel() {
-        if case .running = phase { writeRest() }
-        leave()
-    }
-
-    /// Writes what is left in the buffer when nobody can be told of a failure.
-    private func writeRest() {
-        guard let buffer, let file, buffered > 0 else { return }
-        try? file.append(UnsafeRawBufferPointer(rebasing: buffer[..<buffered]))
-        buffered = 0
+        isCancelled = true
+        stopListening()
+        switch phase {
+        case .ended: break
+        case .closing: leave()
+        case .running, .draining: drain { $0.leave() }
+        }
     }
 
     private func end(_ outcome: TransferOutcome) {
+        guard !isCancelled else { return leave() }
         reportProgress()
         leave()
         report(.ended(outcome))
@@ -127,6 +123,7 @@ final class TransferRun: TransportHandler {
     private func stopListening() {
         if let task { transport.cancel(task) }
         task = nil
+        isPaused = false
     }
 
     // MARK: From the transport
@@ -156,22 +153,29 @@ final class TransferRun: TransportHandler {
             switch action {
             case .request(let hop, let keeping):
                 stopListening()
-                try cut(to: keeping)
-                send(hop)
+                drain { run throws(SystemCallError) in
+                    run.phase = .running
+                    run.writes = nil
+                    try run.cut(to: keeping)
+                    run.send(hop)
+                }
             case .take(let start):
                 try take(start)
             case .append, .ignore:
                 break
             case .complete(let length):
-                try flush()
-                close(
-                    .received(length: length, inode: file?.inode ?? 0, resume: plan.resumePoint(syncedOffset: length)))
+                drain { run in
+                    run.close(
+                        .received(
+                            length: length, inode: run.file?.inode ?? 0,
+                            resume: plan.resumePoint(syncedOffset: length)))
+                }
             case .interrupt(let interruption):
                 stopListening()
-                try flush()
-                close(.interrupted(interruption))
+                drain { $0.close(.interrupted(interruption)) }
             case .refuse(let failure, let reason):
-                end(.refused(failure, reason))
+                stopListening()
+                drain { $0.end(.refused(failure, reason)) }
             }
         } catch {
             end(.interrupted(storageInterruption(error)))
@@ -197,16 +201,12 @@ final class TransferRun: TransportHandler {
         try cut(to: start.offset)
         syncedOffset = min(spec.resume?.syncedOffset ?? 0, start.offset)
         try file?.reserve(total: start.total)
-        makeBuffer(for: start)
+        if let file {
+            let (engine, number) = (engine, number)
+            writes = WriteBehind(file) { engine.appendLater(number, $0, $1, $2) }
+        }
         report(.began(resumedAt: start.offset, expected: expected))
         reportCheckpoint()
-    }
-
-    private func makeBuffer(for start: TransferPlan.Start) {
-        guard buffer == nil else { return }
-        let left = start.total > 0 ? min(Int64(Self.bufferBytes), start.total - start.offset) : Int64(Self.bufferBytes)
-        let pages = max(1, (Int(left) + Self.pageBytes - 1) / Self.pageBytes)
-        buffer = .allocate(byteCount: pages * Self.pageBytes, alignment: Self.pageBytes)
     }
 
     private func setLabel(_ new: String?) throws(SystemCallError) {
@@ -232,18 +232,11 @@ final class TransferRun: TransportHandler {
     // MARK: Bytes
 
     private func store(_ bytes: UnsafeRawBufferPointer) {
-        do throws(SystemCallError) {
-            var rest = bytes
-            while !rest.isEmpty, let buffer {
-                let count = min(rest.count, roomBeforeFlush(buffer))
-                UnsafeMutableRawBufferPointer(rebasing: buffer[buffered...])
-                    .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
-                buffered += count
-                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-                if roomBeforeFlush(buffer) == 0 { try flush() }
-            }
-        } catch {
-            return end(.interrupted(storageInterruption(error)))
+        guard let writes else { return }
+        writes.store(bytes)
+        if writes.isFull, let task {
+            isPaused = true
+            transport.pause(task)
         }
         guard !isTickSoon else { return }
         let now = clock.now
@@ -252,18 +245,31 @@ final class TransferRun: TransportHandler {
         isTickSoon = true
     }
 
-    /// What a tick wrote too early is made up for: whole buffers begin at whole pages of the file.
-    private func roomBeforeFlush(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        buffer.count - Int((file?.length ?? 0) % Int64(Self.pageBytes)) - buffered
+    /// Bytes in the file.
+    private var length: Int64 { writes?.length ?? file?.length ?? 0 }
+
+    /// Does `body` once all that was received is written.
+    private func drain(_ body: @escaping (TransferRun) throws(SystemCallError) -> Void) {
+        phase = .draining
+        let finish = { [unowned self] in
+            do throws(SystemCallError) { try body(self) } catch { end(.interrupted(storageInterruption(error))) }
+        }
+        if let writes { writes.drain(finish) } else { finish() }
     }
 
-    private func flush() throws(SystemCallError) {
-        wasFlushed = true
-        guard let buffer, let file, buffered > 0 else { return }
-        let count = buffered
-        buffered = 0
-        try file.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-        if file.length - syncedOffset >= PolicyNumbers.syncBytes { sync() }
+    /// A write that was asked for is done.
+    func appended(_ failure: SystemCallError?) {
+        writes?.written(failure)
+        if let failure, !isOver { return end(.interrupted(storageInterruption(failure))) }
+        guard case .running = phase else { return }
+        if length - syncedOffset >= PolicyNumbers.syncBytes { sync() }
+        guard isPaused, writes?.isFull == false, let task else { return }
+        isPaused = false
+        transport.resume(task)
+    }
+
+    private var isOver: Bool {
+        if case .ended = phase { true } else { false }
     }
 
     private func arm(at deadline: Duration) {
@@ -276,31 +282,29 @@ final class TransferRun: TransportHandler {
         timer = nil
         isTickSoon = false
         guard case .running = phase else { return }
-        do throws(SystemCallError) {
-            // Bytes that come fast fill the buffer by themselves.
-            if !wasFlushed { try flush() }
-            wasFlushed = false
-        } catch {
-            return end(.interrupted(storageInterruption(error)))
+        // Bytes that come fast are written without being asked for.
+        if let writes {
+            if !writes.wasBegun { writes.flush() }
+            writes.wasBegun = false
         }
         reportProgress()
         syncIfDue()
-        if buffered > 0, !isTickSoon {
+        if writes?.isEmpty == false, !isTickSoon {
             arm(at: clock.now + PolicyNumbers.progressTime)
             isTickSoon = true
         }
     }
 
     private func syncIfDue() {
-        guard !isSyncing, let file, file.length > syncedOffset else { return }
+        guard !isSyncing, length > syncedOffset else { return }
         let since = unsyncedSince ?? clock.now
         unsyncedSince = since
         if clock.now - since >= PolicyNumbers.syncTime { sync() } else { arm(at: since + PolicyNumbers.syncTime) }
     }
 
     private func reportProgress() {
-        guard let file, plan?.start != nil, file.length != reported else { return }
-        reported = file.length
+        guard plan?.start != nil, length != reported else { return }
+        reported = length
         report(.progress(received: reported, expected: expected))
     }
 
@@ -310,7 +314,7 @@ final class TransferRun: TransportHandler {
         guard !isSyncing, let file else { return }
         isSyncing = true
         unsyncedSince = nil
-        engine.syncLater(number, file, upTo: file.length, folder: isNameDurable || isComplete ? nil : folder)
+        engine.syncLater(number, file, upTo: length, folder: isNameDurable || isComplete ? nil : folder)
         isNameDurable = true
     }
 
@@ -326,23 +330,27 @@ final class TransferRun: TransportHandler {
     /// The sync that was asked for is done.
     func synced(upTo offset: Int64, _ failure: SystemCallError?) {
         isSyncing = false
-        if let failure {
+        if let failure, !isOver {
             // The kernel may have dropped what it could not write: only what was synced before is surely there.
-            try? cut(to: syncedOffset)
-            return end(.interrupted(storageInterruption(failure)))
+            stopListening()
+            return drain { run in
+                run.writes = nil
+                try? run.cut(to: run.syncedOffset)
+                run.end(.interrupted(run.storageInterruption(failure)))
+            }
         }
         syncedOffset = offset
         reportCheckpoint()
         switch phase {
         case .closing(let outcome):
-            if let file, file.length > syncedOffset { sync() } else { end(outcome) }
+            if length > syncedOffset { sync() } else { end(outcome) }
         case .running:
             // What came meanwhile is covered by the next sync; its time is counted from now.
-            if let file, file.length > syncedOffset, unsyncedSince == nil {
+            if length > syncedOffset, unsyncedSince == nil {
                 unsyncedSince = clock.now
                 if timer == nil { arm(at: clock.now + PolicyNumbers.syncTime) }
             }
-        case .ended:
+        case .draining, .ended:
             break
         }
     }
@@ -352,7 +360,7 @@ final class TransferRun: TransportHandler {
         phase = .closing(outcome)
         reportProgress()
         // A file received anew may be as long as what was synced of another version: it is always synced.
-        if case .interrupted = outcome, let file, file.length <= syncedOffset, !isSyncing { return end(outcome) }
+        if case .interrupted = outcome, length <= syncedOffset, !isSyncing { return end(outcome) }
         sync()
     }
 

@@ -170,7 +170,7 @@ package final class SimulatedDevice {
         if let cut { tree.powerCut(cut) } else { tree.endProcess() }
         vfs.setFault(.dies(call: 0))
         if let parts = process?.parts.withLock({ $0 }) {
-            parts.transfers.assumeIsolated { $0.stop() }
+            parts.transfers.assumeIsolated { $0.abandon() }
             parts.store.assumeIsolated { try? $0.close() }
         }
         process = nil

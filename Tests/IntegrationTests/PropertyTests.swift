@@ -39,7 +39,7 @@ import Testing
             try await interval(.seconds(1))
             let before = try switches(of: process)
             // The kernel keeps 15 characters of a name.
-            #expect(Set(before.keys) == ["backgroundasset", "transfer", "disk", "unpack"])
+            #expect(Set(before.keys) == ["backgroundasset", "transfer", "write", "disk", "unpack"])
             try await interval(.seconds(10))
             let after = try switches(of: process)
             #expect(before == after)

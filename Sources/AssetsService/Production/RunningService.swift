@@ -7,7 +7,7 @@ internal import AssetsTransfer
 internal import Glibc
 
 /// One device being served; its threads are "backgroundassets" (the main thread, also of the store), "transfer",
-/// "disk" and "unpack".
+/// "write", "disk" and "unpack".
 ///
 /// Used on the service's loop only.
 final class RunningService: @unchecked Sendable {
@@ -20,6 +20,7 @@ final class RunningService: @unchecked Sendable {
     private let environment: [String: String]
     private let loop: EventLoop
     private let transferLoop: EventLoop
+    private let writeLoop: EventLoop
     private let diskLoop: EventLoop
     private let unpackLoop: EventLoop
     private var service: AssetsService?
@@ -34,6 +35,7 @@ final class RunningService: @unchecked Sendable {
         do throws(SystemCallError) {
             loop = try EventLoop(watching: Self.watching)
             transferLoop = try EventLoop.start(name: "transfer")
+            writeLoop = try EventLoop.start(name: "write")
             diskLoop = try EventLoop.start(name: "disk")
             unpackLoop = try EventLoop.start(name: "unpack")
         } catch { throw AssetsError(.deviceUnusable, "no threads: \(error)") }
@@ -98,7 +100,7 @@ final class RunningService: @unchecked Sendable {
             loop: loop, disk: DiskWorker(on: diskLoop), unpacking: DiskWorker(on: unpackLoop),
             calendar: SystemCalendarClock(), random: SystemRandomSource(), files: files, store: store,
             transfers: TransferEngine(
-                on: transferLoop, disk: diskLoop, files: files, transport: CurlTransport.factory(options)),
+                on: transferLoop, disk: writeLoop, files: files, transport: CurlTransport.factory(options)),
             staging: ArchiveStaging(root: location.root),
             extensions: ProcessExtensionRunner(
                 loop: loop, root: location.root, launcher: launcherPath(), environment: environment),
@@ -165,7 +167,7 @@ final class RunningService: @unchecked Sendable {
     }
 
     private func stopLoops() {
-        for other in [transferLoop, diskLoop, unpackLoop] { other.stop() }
+        for other in [transferLoop, writeLoop, diskLoop, unpackLoop] { other.stop() }
         loop.stop()
     }
 }
