@@ -30,16 +30,6 @@ extension AssetsService {
         if mustStart { launch { service in await service.serveExtension(of: app) } }
     }
 
-    /// Launches the extension for a call that will come soon; without one it is ended again after the usual grace.
-    func prepareExtension(of app: AppRecord) async {
-        guard !isStopping, apps[app.id] != nil, extensionQueues[app.id]?.isActive != true else { return }
-        await seams.extensions.prepare(target(of: app))
-        guard !isStopping, extensionQueues[app.id]?.isActive != true else { return }
-        if let timer = extensionQueues[app.id]?.graceTimer { seams.loop.cancel(timer) }
-        extensionQueues[app.id] = ExtensionQueue()
-        planEnd(of: app.id)
-    }
-
     /// True while `downloads(for:manifestURL:extensionInfo:)` runs: then the manager does not schedule.
     func isInContentRequest(_ app: String) -> Bool {
         if case .contentRequest = extensionQueues[app]?.current { true } else { false }

@@ -12,8 +12,6 @@ extension AssetsService {
             identifier: "\(app.id).Manifest-\(unique)", uniqueIdentifier: unique, url: app.description.manifestURL,
             group: app.description.sharedGroups.first ?? "", kind: .manifest)
         await queueForInstallation(DownloadRecord(app: app.id, request: request, transferClass: .essential))
-        // Its libraries are loaded while the manifest is on its way.
-        await prepareExtension(of: app)
     }
 
     func manifestRecord(of app: String) async throws(StoreError) -> DownloadRecord? {

@@ -48,8 +48,6 @@ package enum EntryPointOutcome: Hashable, Sendable {
 
 /// Calls entry points. One call at a time for each app; the service sees to it.
 package protocol ExtensionRunner: Sendable {
-    /// Launches the extension when it is not running, so that a call finds it ready. What fails shows at the call.
-    func prepare(_ target: ExtensionTarget) async
     /// Launches the extension when it is not running, and calls it. `limit` is in process time.
     func call(_ entry: EntryPoint, on target: ExtensionTarget, limit: Duration?) async -> EntryPointOutcome
     /// Ends the app's extension when it runs.

@@ -99,8 +99,6 @@ package final class ScriptedExtension: ExtensionRunner {
 
     // MARK: ExtensionRunner
 
-    package func prepare(_ target: ExtensionTarget) async {}
-
     package func call(_ entry: EntryPoint, on target: ExtensionTarget, limit: Duration?) async -> EntryPointOutcome {
         guard let lane = state.withLock({ $0.lane }) else { return .died(.crash, "there is no service") }
         let number = begin(entry, target)

@@ -50,8 +50,6 @@ package actor ProcessExtensionRunner: ExtensionRunner {
 
     // MARK: Calls
 
-    package func prepare(_ target: ExtensionTarget) { _ = try? running(target) }
-
     package func call(_ entry: EntryPoint, on target: ExtensionTarget, limit: Duration?) async -> EntryPointOutcome {
         let process: ExtensionProcess
         do throws(SystemCallError) {
