@@ -68,8 +68,19 @@ let libraries: [Target] = [
 
     // Surface.
     .target(name: "ExtensionFoundation", swiftSettings: strict),
+    // Its module map says `module os`: the Swift module of that name lies on top of it.
+    .systemLibrary(name: "COSLog"),
+    .target(name: "os", dependencies: ["COSLog"], swiftSettings: strict),
+    .target(name: "OSLog", dependencies: ["os"], swiftSettings: strict),
+    // The repair library, and the side of it that lies in BackgroundAssets.
     .target(
-        name: "BackgroundAssets", dependencies: ["AssetsWire", "AssetsOS", "AssetsClient", "ExtensionFoundation"],
+        name: "FoundationRepair",
+        // It is loaded into programs of all kinds, so nothing of Swift may be linked to it.
+        linkerSettings: [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
+    .target(name: "CRepair"),
+    .target(
+        name: "BackgroundAssets",
+        dependencies: ["AssetsWire", "AssetsOS", "AssetsClient", "CRepair", "ExtensionFoundation"],
         swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
     .target(name: "CommandLineKit", dependencies: ["AssetsOS"], swiftSettings: strict),
     .target(
@@ -142,6 +153,7 @@ let tests: [Target] = [
         swiftSettings: strict),
     .testTarget(name: "BenchmarkKitTests", dependencies: ["BenchmarkKit"], swiftSettings: strict),
     .testTarget(name: "CommandLineKitTests", dependencies: ["CommandLineKit"], swiftSettings: strict),
+    .testTarget(name: "OSLogTests", dependencies: ["os", "OSLog"], swiftSettings: strict),
     .testTarget(
         name: "BackgroundAssetsTests",
         dependencies: ["BackgroundAssets", "ExtensionFoundation", "AssetsClient", "AssetsWire", "AssetsOS"],
@@ -182,7 +194,10 @@ let names = Set(shown.map(\.name))
 let package = Package(
     name: "background-assets",
     products: [
-        .library(name: "BackgroundAssets", type: .dynamic, targets: ["BackgroundAssets", "ExtensionFoundation"]),
+        .library(
+            name: "BackgroundAssets", type: .dynamic,
+            targets: ["BackgroundAssets", "ExtensionFoundation", "OSLog", "os"]),
+        .library(name: "FoundationRepair", type: .dynamic, targets: ["FoundationRepair"]),
         .executable(name: "backgroundassetsd", targets: ["backgroundassetsd"]),
         .executable(name: "backgroundassets", targets: ["backgroundassets"]),
         .executable(name: "extension-launcher", targets: ["extension-launcher"]),

@@ -40,7 +40,12 @@ extension AssetsTool {
                 code: error.code, "'\(app)' cannot be launched (code \(error.code)): \(error.reason)",
                 remedy: error.remedy, status: error.status)
         }
-        let environment = ProcessEnvironment.current.merging(reply.environment) { _, added in added }
+        var environment = ProcessEnvironment.current.merging(reply.environment) { _, added in added }
+        if let library = reply.environment[RepairLibrary.loaderVariable] {
+            // Whoever starts the app may have libraries to load of his own.
+            environment[RepairLibrary.loaderVariable] = RepairLibrary.list(
+                library, before: ProcessEnvironment.current[RepairLibrary.loaderVariable])
+        }
         let number = execute(reply.executable, arguments: context.values.rest, environment: environment)
         throw Failure("'\(reply.executable)' cannot be started: \(String(cString: strerror(number)))")
     }

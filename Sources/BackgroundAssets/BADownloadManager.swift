@@ -19,6 +19,7 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
 
     private static let one: BADownloadManager = {
         let environment = ProcessInfo.processInfo.environment
+        RepairProbe.checkAtStart(environment: environment)
         let isExtension = environment[EnvironmentKey.isExtension] == "1"
         return BADownloadManager(
             connector: isExtension ? InheritedConnector() : AppConnector(environment: environment))

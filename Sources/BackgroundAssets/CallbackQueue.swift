@@ -120,7 +120,9 @@ final class CallbackQueue: Sendable {
             delegate.download(
                 download, didWriteBytes: written, totalBytesWritten: total, totalBytesExpectedToWrite: expected)
         case .failed(let error): delegate.download(download, failedWithError: error)
-        case .finished(let url): delegate.download(download, finishedWithFileURL: url)
+        case .finished(let url):
+            RepairProbe.checkAtFinish()
+            delegate.download(download, finishedWithFileURL: url)
         }
     }
 

@@ -17,6 +17,7 @@ extension BADownloaderExtension {
             exit(EX_USAGE)
         }
         StandardOutput.sendLineByLine()
+        RepairProbe.checkAtStart()
         let host = ExtensionHost(Self(), socket: Descriptor(owning: InheritedDescriptor.entryPoints)) {
             // The service has closed the socket: nothing that is still to do counts.
             _exit(0)
@@ -141,6 +142,7 @@ extension BADownloaderExtension {
     private func finished(_ parameters: ExtensionInterface.DownloadFinished.Parameters) {
         let download = DownloadRegistry.shared.object(ofEvent: parameters.download)
         let file = URL(fileURLWithPath: parameters.path, isDirectory: false)
+        RepairProbe.checkAtFinish()
         perform { [instance] in
             MissingMethod.isImplemented { instance.backgroundDownload(download, finishedWithFileURL: file) }
         } ended: { [self] isImplemented in

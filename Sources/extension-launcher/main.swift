@@ -3,7 +3,8 @@
 // usage: extension-launcher <pid of the service> <folder to start in> <executable> [argument...]
 //
 // Descriptors 0-2 are /dev/null and the journal pipe, 3-5 the entry points, requests and events of the extension; the
-// service closed all others. The environment is passed on as it is.
+// service closed all others. The environment is passed on as it is, but for BACKGROUNDASSETS_PRELOAD: the library that it
+// names is loaded into the extension, and not into the launcher.
 import CLinux
 import Glibc
 
@@ -39,6 +40,14 @@ func confine() {
     guard clinux_no_new_privileges() == 0 else { fail(.confinement, "no-new-privs: \(reason())") }
 }
 
+/// Has the loader of programs load the library that repairs Foundation.
+func preload() {
+    guard let library = getenv("BACKGROUNDASSETS_PRELOAD") else { return }
+    guard setenv("LD_PRELOAD", library, 1) == 0, unsetenv("BACKGROUNDASSETS_PRELOAD") == 0 else {
+        fail(.confinement, "environment: \(reason())")
+    }
+}
+
 let arguments = CommandLine.arguments
 guard arguments.count >= 4, let service = pid_t(arguments[1]) else {
     fail(.usage, "usage: extension-launcher <pid of the service> <folder> <executable> [argument...]")
@@ -46,6 +55,7 @@ guard arguments.count >= 4, let service = pid_t(arguments[1]) else {
 bindLife(toService: service)
 guard chdir(arguments[2]) == 0 else { fail(.confinement, "\(arguments[2]): \(reason())") }
 confine()
+preload()
 var argv: [UnsafeMutablePointer<CChar>?] = arguments.dropFirst(3).map { strdup($0) }
 argv.append(nil)
 execv(arguments[3], argv)

@@ -38,6 +38,7 @@ private struct Compiler {
                 "-Wwarning", "DeprecatedDeclaration", "-I", products + "/Modules",
                 "-Xcc", "-I" + package + "/Sources/CLinux/include",
                 "-Xcc", "-fmodule-map-file=" + products + "/CLinux.build/module.modulemap",
+                "-Xcc", "-fmodule-map-file=" + products + "/CRepair.build/module.modulemap",
                 "-L", products, "-lBackgroundAssets", "-Xlinker", "-rpath", "-Xlinker", products,
                 "-module-name", "Program", "-o", program.path, source.path,
             ] + options

@@ -33,17 +33,22 @@ package actor ProcessExtensionRunner: ExtensionRunner {
     private let root: String
     private let launcher: String
     private let environment: [String: String]
+    private let repairLibrary: String?
     private var host: Host?
     private var processes: [String: ExtensionProcess] = [:]
 
     /// - Parameters:
     ///   - launcher: Absolute path of extension-launcher.
     ///   - environment: The service's own; only what extensions need of it is passed on.
-    package init(loop: EventLoop, root: String, launcher: String, environment: [String: String]) {
+    ///   - repairLibrary: What the launcher has loaded into the extension before Foundation.
+    package init(
+        loop: EventLoop, root: String, launcher: String, environment: [String: String], repairLibrary: String?
+    ) {
         self.loop = loop
         self.root = root
         self.launcher = launcher
         self.environment = environment
+        self.repairLibrary = repairLibrary
     }
 
     package func attach(to host: Host) { self.host = host }
@@ -180,6 +185,7 @@ package actor ProcessExtensionRunner: ExtensionRunner {
             "BACKGROUNDASSETS_EXTENSION": "1", "SWIFT_BACKTRACE": "enable=no", "PATH": "/usr/bin:/bin",
         ]
         for name in ["LANG", "LC_ALL", "TZ"] { result[name] = environment[name] }
+        result[RepairLibrary.launcherVariable] = repairLibrary
         return result
     }
 }

@@ -103,13 +103,16 @@ final class RunningService: @unchecked Sendable {
                 on: transferLoop, disk: writeLoop, files: files, transport: CurlTransport.factory(options)),
             staging: ArchiveStaging(root: location.root),
             extensions: ProcessExtensionRunner(
-                loop: loop, root: location.root, launcher: launcherPath(), environment: environment),
+                loop: loop, root: location.root, launcher: launcherPath(), environment: environment,
+                repairLibrary: repairLibrary()),
             launchEnvironment: launchEnvironment())
     }
 
-    /// A device that is not the user's own is named to the apps; all learn which program serves it.
+    /// A device that is not the user's own is named to the apps; all learn which program serves it, and get Foundation
+    /// repaired.
     private func launchEnvironment() -> [String: String] {
         var result = ["BACKGROUNDASSETS_SERVICE": ownPath()]
+        result[RepairLibrary.loaderVariable] = repairLibrary()
         var general = environment
         general[DeviceLocation.variable] = nil
         if DeviceLocation(environment: general) != location { result[DeviceLocation.variable] = location.root }
@@ -120,6 +123,8 @@ final class RunningService: @unchecked Sendable {
     private func launcherPath() -> String {
         environment["BACKGROUNDASSETS_LAUNCHER"] ?? ownPath().parentPath + "/extension-launcher"
     }
+
+    private func repairLibrary() -> String? { RepairLibrary.path(besideExecutablesIn: ownPath().parentPath) }
 
     private func ownPath() -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))

@@ -20,7 +20,8 @@ enum Output {
 /// Carries out commands, one after the other, on the main thread.
 final class Driver {
     private let manager = BADownloadManager.shared
-    private let group = declaredGroup()
+    let group = declaredGroup()
+    private lazy var defaults = sharedDefaults(group)
     private var delegate: (any BADownloadManagerDelegate)?
     private let releases = DispatchSemaphore(value: 0)
 
@@ -47,6 +48,13 @@ final class Driver {
             case "cancel": try manager.cancel(try current(argument))
             case "container":
                 reply.path = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)?.path
+            case "bundle": reply.noteBundle()
+            case "replace": reply.texts = try replace(from: argument)
+            case "map": reply.bytes = try memoryOfMapping(argument)
+            case "set": defaults.set(Int(argument), forKey: FixtureName.fromApp)
+            case "get": reply.number = defaults.integer(forKey: argument)
+            case "add": addNumbers(200, argument, to: defaults)
+            case "count": reply.number = countNumbers(argument, in: defaults)
             case "delegate": setDelegate(argument)
             case "acquire": acquire()
             case "acquire-before":

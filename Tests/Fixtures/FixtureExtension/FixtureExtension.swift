@@ -26,6 +26,7 @@ import Glibc
         record.path = manifestURL.path
         record.bytes = manifest?.count
         record.remaining = extensionInfo.restrictedDownloadSizeRemaining
+        record.noteBundle()
         record.essentialRemaining = extensionInfo.restrictedEssentialDownloadSizeRemaining
         record.onMainThread = Thread.isMainThread
         append(record, to: container)
@@ -64,8 +65,14 @@ import Glibc
         record.path = fileURL.path
         record.bytes = (try? Data(contentsOf: fileURL))?.count
         record.onMainThread = Thread.isMainThread
-        append(record, to: container)
         let plan = storedPlan() ?? FixturePlan()
+        if plan.numbers > 0 {
+            let defaults = sharedDefaults(group)
+            record.number = defaults.integer(forKey: FixtureName.fromApp)
+            defaults.set((record.number ?? 0) + 1, forKey: FixtureName.fromExtension)
+            addNumbers(plan.numbers, FixtureName.fromExtension, to: defaults)
+        }
+        append(record, to: container)
         crashIfWanted(plan)
         if let first = plan.downloads.first, first.identifier == finishedDownload.identifier {
             for item in plan.followUps where plan.request == .answer { schedule(item) }

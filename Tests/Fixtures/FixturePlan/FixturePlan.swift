@@ -65,6 +65,9 @@ package struct FixturePlan: Codable, Hashable, Sendable {
     /// Lines for standard output, at each content request.
     package var prints: [String] = []
 
+    /// Numbers that the extension writes into the group's preferences when a download has finished.
+    package var numbers = 0
+
     package init(downloads: [Item] = []) { self.downloads = downloads }
 
     /// As a manifest.
@@ -97,6 +100,13 @@ package struct FixtureRecord: Codable, Hashable, Sendable {
     package var onMainThread: Bool?
     /// A delegate heard it, not an entry point.
     package var byDelegate: Bool?
+    /// A number from the group's preferences, or how many there are.
+    package var number: Int?
+    /// The identifier of the process's bundle, and the executable's name that its property list gives.
+    package var bundle: String?
+    package var executable: String?
+    /// The texts of files, by their names.
+    package var texts: [String: String]?
 
     /// A download as its object shows it.
     package struct Listed: Codable, Hashable, Sendable {
@@ -148,4 +158,7 @@ package enum FixtureName {
     package static let crashes = "crashes"
     package static let hung = "hung"
     package static let assets = "Assets"
+    /// Numbers in the group's preferences.
+    package static let fromApp = "from app"
+    package static let fromExtension = "from extension"
 }

@@ -16,16 +16,19 @@ extension FileManager {
     /// - Throws: A `CocoaError` that names the file.
     @discardableResult
     public func replaceItemAt(_ originalItemURL: URL, withItemAt newItemURL: URL) throws -> URL? {
-        try Replacement(original: originalItemURL, new: newItemURL, files: self).perform()
+        try Replacement(original: originalItemURL, new: newItemURL, files: self, backupName: nil, options: []).perform()
         return originalItemURL
     }
 }
 
 /// One replacement.
-private struct Replacement {
+struct Replacement {
     let original: URL
     let new: URL
     let files: FileManager
+    /// The name under which the original stays beside the new item until it is in place, or for good.
+    let backupName: String?
+    let options: FileManager.ItemReplacementOptions
 
     private enum Kind { case file, directory }
 
@@ -34,15 +37,39 @@ private struct Replacement {
             throw CocoaError(.fileNoSuchFile, userInfo: [NSFilePathErrorKey: new.path])
         }
         if isSame() { return }
-        switch self.kind(of: original) {
+        let originalKind = self.kind(of: original)
+        let backup = try originalKind.flatMap { try keepBackup($0) }
+        switch originalKind {
         case .file? where kind == .file:
-            if let mode = permissions(of: original) { setPermissions(mode, of: new) }
+            if !options.contains(.usingNewMetadataOnly), let mode = permissions(of: original) {
+                setPermissions(mode, of: new)
+            }
             try move(new)
         case nil:
             try move(new)
         case .file?, .directory?:
             try exchange()
         }
+        if let backup, !options.contains(.withoutDeletingBackupItem) { try? files.removeItem(at: backup) }
+    }
+
+    /// Gives the original a second name, in the place of what has it; a directory cannot have two and is copied.
+    private func keepBackup(_ kind: Kind) throws -> URL? {
+        guard let backupName, !backupName.isEmpty else { return nil }
+        guard !backupName.contains("/"), backupName != ".", backupName != "..",
+            backupName != original.lastPathComponent, backupName.utf8.count <= Int(NAME_MAX)
+        else { throw CocoaError(.fileWriteInvalidFileName, userInfo: [NSFilePathErrorKey: backupName]) }
+        let backup = original.deletingLastPathComponent().appendingPathComponent(backupName)
+        if backup.path == new.path {
+            throw CocoaError(.fileWriteFileExists, userInfo: [NSFilePathErrorKey: backup.path])
+        }
+        if self.kind(of: backup) != nil { try files.removeItem(at: backup) }
+        if kind == .file {
+            // A file system without links has to copy.
+            if link(original.path, backup.path) == 0 { return backup }
+        }
+        try files.copyItem(at: original, to: backup)
+        return backup
     }
 
     /// Moves an item to the original's name; over a file that is there.

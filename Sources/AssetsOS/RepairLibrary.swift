@@ -1,0 +1,27 @@
+// The library that repairs Foundation in apps and extensions: where it is, and how a program gets it.
+internal import Glibc
+
+/// Finds libFoundationRepair.so, which is loaded into apps and extensions before Foundation.
+package enum RepairLibrary {
+    private static let name = "libFoundationRepair.so"
+    /// What the loader of programs looks at.
+    package static let loaderVariable = "LD_PRELOAD"
+    /// Tells the launcher of extensions which library to load into the extension, but not into itself.
+    package static let launcherVariable = "BACKGROUNDASSETS_PRELOAD"
+
+    /// The library's path; nil where it is not installed.
+    ///
+    /// - Parameter folder: The folder of the service's executable: the library lies beside it where it was built, and in
+    ///   `lib/backgroundassets` beside `bin` where it was installed.
+    package static func path(besideExecutablesIn folder: String) -> String? {
+        let candidates = ["\(folder)/\(name)", "\(folder)/../lib/backgroundassets/\(name)"]
+        // The loader takes spaces and colons for separators.
+        return candidates.first { access($0, R_OK) == 0 && !$0.utf8.contains { $0 == 0x20 || $0 == 0x3A } }
+    }
+
+    /// The list of libraries with another one in front.
+    package static func list(_ library: String, before others: String?) -> String {
+        guard let others, !others.isEmpty else { return library }
+        return library + ":" + others
+    }
+}
