@@ -125,6 +125,62 @@ internal import Testing
         #expect(other.names == [])
     }
 
+    @Test("A backup stays where it is asked for, in the place of an older one", arguments: [true, false])
+    func backup(isKept: Bool) throws {
+        let folder = try TemporaryFolder()
+        for name in ["a", "backup"] { _ = try folder.file(name, "old \(name)") }
+        let original = folder.url.appendingPathComponent("a")
+        let answer = try FileManager.default.repairedReplaceItemAt(
+            original, withItemAt: try folder.file("b", "new"), backupItemName: "backup",
+            options: isKept ? .withoutDeletingBackupItem : [])
+        #expect(answer == original)
+        #expect(text(original) == "new")
+        #expect(folder.names == (isKept ? ["a", "backup"] : ["a"]))
+        if isKept { #expect(text(folder.url.appendingPathComponent("backup")) == "old a") }
+    }
+
+    @Test("A folder has a backup, too; where there was nothing there is none")
+    func folderBackup() throws {
+        let folder = try TemporaryFolder()
+        _ = try folder.file("a/one", "1")
+        _ = try folder.file("b/two", "2")
+        let original = folder.url.appendingPathComponent("a")
+        _ = try FileManager.default.repairedReplaceItemAt(
+            original, withItemAt: folder.url.appendingPathComponent("b"), backupItemName: "backup",
+            options: .withoutDeletingBackupItem)
+        #expect(text(folder.url.appendingPathComponent("backup/one")) == "1")
+        #expect(text(original.appendingPathComponent("two")) == "2")
+        _ = try FileManager.default.repairedReplaceItemAt(
+            folder.url.appendingPathComponent("c"), withItemAt: try folder.file("d", "new"), backupItemName: "other",
+            options: .withoutDeletingBackupItem)
+        #expect(folder.names == ["a", "backup", "c"])
+    }
+
+    @Test(
+        "A backup's name that is no name, or that of the items, is refused and nothing is lost",
+        arguments: ["x/y", "..", ".", "a", "b", String(repeating: "n", count: 300)])
+    func badBackup(name: String) throws {
+        let folder = try TemporaryFolder()
+        let (original, new) = (try folder.file("a", "old"), try folder.file("b", "new"))
+        #expect(throws: CocoaError.self) {
+            try FileManager.default.repairedReplaceItemAt(
+                original, withItemAt: new, backupItemName: name, options: [])
+        }
+        #expect(text(original) == "old" && text(new) == "new")
+    }
+
+    @Test("The new file takes the original's permissions unless its own are wanted", arguments: [true, false])
+    func metadata(isNewOnly: Bool) throws {
+        let folder = try TemporaryFolder()
+        let (original, new) = (try folder.file("a", "old"), try folder.file("b", "new"))
+        chmod(original.path, 0o640)
+        chmod(new.path, 0o600)
+        _ = try FileManager.default.repairedReplaceItemAt(
+            original, withItemAt: new, backupItemName: nil, options: isNewOnly ? .usingNewMetadataOnly : [])
+        let mode = try FileManager.default.attributesOfItem(atPath: original.path)[.posixPermissions] as? NSNumber
+        #expect(mode?.intValue == (isNewOnly ? 0o600 : 0o640))
+    }
+
     @Test("A replacement that fails leaves both items")
     func failure() throws {
         let folder = try TemporaryFolder()

@@ -52,6 +52,22 @@ private struct Compiler {
     }
 }
 
+extension Compiler {
+    /// Where scripts/run-tests puts what the tests compile against, else the package itself.
+    private func source(_ copied: String, _ original: String) -> String {
+        let copy = products + "/" + copied
+        return FileManager.default.fileExists(atPath: copy) ? copy : package + "/" + original
+    }
+
+    /// The template's folder.
+    var template: URL { URL(fileURLWithPath: source("Template", "Examples/Template"), isDirectory: true) }
+
+    /// Lets a source import os, OSLog and their parts.
+    var logging: [String] {
+        ["-Xcc", "-fmodule-map-file=" + source("COSLog.build/module.modulemap", "Sources/COSLog/module.modulemap")]
+    }
+}
+
 @Suite(.tags(.slow), .serialized, .timeLimit(.minutes(10))) struct SourceTests {
     @Test(
         "Apps and extensions as users write them compile",
@@ -149,6 +165,30 @@ private struct Compiler {
         #expect(exit == .exited(0))
     }
 
+    @Test(
+        "The template compiles as it is, and files that import only Foundation need its one setting",
+        arguments: ["TemplateApp", "TemplateDownloader"], ["5", "6"])
+    func template(target: String, mode: String) async throws {
+        let folder = try TemporaryFolder()
+        let compiler = try Compiler()
+        let program = folder.url.appendingPathComponent("program")
+        let setting = ["-Xfrontend", "-import-module", "-Xfrontend", "BackgroundAssets"]
+        let manifest = try #require(text(compiler.template.appendingPathComponent("Package.swift")))
+        #expect(manifest.contains(setting.map { "\"\($0)\"" }.joined(separator: ", ")))
+        let sources = compiler.template.appendingPathComponent("Sources/" + target)
+        let files = try FileManager.default.contentsOfDirectory(at: sources, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "swift" }.sorted { $0.path > $1.path }
+        let first = try #require(files.first)
+        let others = files.dropFirst().map(\.path) + compiler.logging
+        let complaints = try await blocking {
+            try compiler.compile(first, mode: mode, options: others + setting, to: program)
+        }
+        #expect(complaints == [])
+        guard !others.filter({ $0.hasSuffix("Asset.swift") }).isEmpty else { return }
+        let without = try await blocking { try compiler.compile(first, mode: mode, options: others, to: program) }
+        #expect(without.contains { $0.contains("URLRequest") })
+    }
+
     @Test("An extension that a user starts says what it is and ends with status 64")
     func startedByHand() async throws {
         let folder = try TemporaryFolder()
@@ -184,7 +224,11 @@ private struct Compiler {
         return Running(
             try ChildProcess(
                 ProgramStart(
-                    path: program.path, environment: ["BACKGROUNDASSETS_EXTENSION": "1"],
+                    path: program.path,
+                    environment: [
+                        "BACKGROUNDASSETS_EXTENSION": "1",
+                        "LD_PRELOAD": try Compiler().products + "/libFoundationRepair.so",
+                    ],
                     descriptors: [
                         null.rawValue, log.rawValue, log.rawValue, entry.rawValue, requests.rawValue, events.rawValue,
                     ])))

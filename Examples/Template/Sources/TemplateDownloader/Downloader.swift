@@ -31,7 +31,8 @@ struct Downloader: BADownloaderExtension {
     func backgroundDownload(_ failedDownload: BADownload, failedWithError error: any Error) {
         logger.notice("\(failedDownload.identifier, privacy: .public) failed: \(error.localizedDescription)")
         // What the app can do without is tried again while it runs.
-        if failedDownload.isEssential { try? BADownloadManager.shared.scheduleDownload(failedDownload.removingEssential()) }
+        guard failedDownload.isEssential else { return }
+        try? BADownloadManager.shared.scheduleDownload(failedDownload.removingEssential())
     }
 }
 
