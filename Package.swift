@@ -169,7 +169,7 @@ let tests: [Target] = [
         name: "FixtureApp", dependencies: ["BackgroundAssets", "FixturePlan"], path: "Tests/Fixtures/FixtureApp",
         swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
     .executableTarget(
-        name: "FixtureExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation", "FixturePlan"],
+        name: "FixtureExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation", "FixturePlan", "os"],
         path: "Tests/Fixtures/FixtureExtension",
         swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
 ]

@@ -28,7 +28,9 @@ private struct Compiler {
     }
 
     /// Compiles one program; answers the compiler's complaints.
-    func compile(_ source: URL, mode: String, options: [String] = [], to program: URL) throws -> [String] {
+    func compile(
+        _ source: URL, mode: String, options: [String] = [], linksFramework: Bool = true, to program: URL
+    ) throws -> [String] {
         let compiler = Process()
         let output = Pipe()
         compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -39,9 +41,9 @@ private struct Compiler {
                 "-Xcc", "-I" + package + "/Sources/CLinux/include",
                 "-Xcc", "-fmodule-map-file=" + products + "/CLinux.build/module.modulemap",
                 "-Xcc", "-fmodule-map-file=" + products + "/CRepair.build/module.modulemap",
-                "-L", products, "-lBackgroundAssets", "-Xlinker", "-rpath", "-Xlinker", products,
+                "-L", products, "-Xlinker", "-rpath", "-Xlinker", products,
                 "-module-name", "Program", "-o", program.path, source.path,
-            ] + options
+            ] + (linksFramework ? ["-lBackgroundAssets"] : []) + options
         compiler.standardError = output
         compiler.standardOutput = output
         try compiler.run()
@@ -189,6 +191,26 @@ extension Compiler {
         #expect(without.contains { $0.contains("URLRequest") })
     }
 
+    @Test("A program that loads Foundation while it runs finds it behind the repair library")
+    func loadedLate() async throws {
+        let folder = try TemporaryFolder()
+        let compiler = try Compiler()
+        let program = folder.url.appendingPathComponent("program")
+        let source = try folder.file("main.swift", Sources.late)
+        try #require(
+            try await blocking { try compiler.compile(source, mode: "6", linksFramework: false, to: program) } == [])
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = program
+        process.environment = ["LD_PRELOAD": compiler.products + "/libFoundationRepair.so", "HOME": folder.url.path]
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        let text = try await blocking { output.fileHandleForReading.readDataToEndOfFile() }
+        process.waitUntilExit()
+        #expect(String(decoding: text, as: UTF8.self) == "repaired true, answered 1\n")
+    }
+
     @Test("An extension that a user starts says what it is and ends with status 64")
     func startedByHand() async throws {
         let folder = try TemporaryFolder()
@@ -237,6 +259,23 @@ extension Compiler {
 
 /// What is compiled.
 private enum Sources {
+    static let late = #"""
+        import Glibc
+
+        @main struct Late {
+            static func main() {
+                guard let library = dlopen("libFoundation.so", RTLD_NOW | RTLD_GLOBAL),
+                    let own = dlsym(library, "CFPreferencesAppSynchronize"),
+                    let first = dlsym(nil, "CFPreferencesAppSynchronize"),
+                    let app = dlsym(library, "kCFPreferencesCurrentApplication")
+                else { return print(dlerror().map { String(cString: $0) } ?? "nothing found") }
+                typealias Synchronize = @convention(c) (UnsafeRawPointer) -> UInt8
+                let call = unsafeBitCast(first, to: Synchronize.self)
+                print("repaired \(first != own), answered \(call(app.load(as: UnsafeRawPointer.self)))")
+            }
+        }
+        """#
+
     static let app = #"""
         import BackgroundAssets
 

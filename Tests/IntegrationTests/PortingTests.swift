@@ -30,6 +30,20 @@ import Testing
         }
     }
 
+    @Test("What an extension logs is a row of its device's journal, without what is private")
+    func logging() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            var plan = FixturePlan()
+            plan.logs = "Ann"
+            try await install(plan, on: device, from: server)
+            let row = try await device.row("extension-output")
+            #expect(row.detail == "default [org.example:fixture] request 1 of <private>, Ann")
+            #expect(row.app == FixtureBundle.identifier)
+            await server.stop()
+        }
+    }
+
     /// A folder of the test's own on another file system.
     private static func otherFolder() throws -> String? {
         func device(_ path: String) -> UInt64? {

@@ -112,6 +112,7 @@ import Testing
                 "swiftc", "-swift-version", "6", "-I", products + "/Modules",
                 "-Xcc", "-I" + package + "/Sources/CLinux/include",
                 "-Xcc", "-fmodule-map-file=" + products + "/CLinux.build/module.modulemap",
+                "-Xcc", "-fmodule-map-file=" + products + "/CRepair.build/module.modulemap",
                 "-L", products, "-lBackgroundAssets", "-Xlinker", "-rpath", "-Xlinker", products,
                 "-module-cache-path", folder + "/modules",
             ] + words, folder: folder, within: .seconds(300))

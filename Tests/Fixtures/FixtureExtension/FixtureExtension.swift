@@ -4,6 +4,7 @@ import ExtensionFoundation
 import FixturePlan
 import Foundation
 import Glibc
+import os.log
 
 @main struct FixtureExtension: BADownloaderExtension {
     private let group = declaredGroup()
@@ -33,6 +34,10 @@ import Glibc
         guard let manifest, let plan = try? JSONDecoder().decode(FixturePlan.self, from: manifest) else { return [] }
         try? manifest.write(to: container.appendingPathComponent(FixtureName.plan), options: .atomic)
         for line in plan.prints { print(line) }
+        if let text = plan.logs {
+            Logger(subsystem: "org.example", category: "fixture")
+                .notice("request \(request.rawValue) of \(text), \(text, privacy: .public)")
+        }
         switch plan.request {
         case .answer: break
         case .crash: abort()

@@ -65,6 +65,8 @@ package struct FixturePlan: Codable, Hashable, Sendable {
     /// Lines for standard output, at each content request.
     package var prints: [String] = []
 
+    /// A text that the extension logs, as a private and as a public value, at each content request.
+    package var logs: String?
     /// Numbers that the extension writes into the group's preferences when a download has finished.
     package var numbers = 0
 
