@@ -6,12 +6,8 @@
 public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
     // Sendable because the value is only reached while the lock is held.
     private final class Storage: ManagedBuffer<State, os_unfair_lock> {
-        deinit {
-            withUnsafeMutablePointers { value, lock in
-                value.deinitialize(count: 1)
-                lock.deinitialize(count: 1)
-            }
-        }
+        // The value is the buffer's own header and goes with it; the lock is four plain bytes.
+        deinit { _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) } }
     }
 
     private let storage: ManagedBuffer<State, os_unfair_lock>

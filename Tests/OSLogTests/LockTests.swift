@@ -30,15 +30,19 @@ import os.lock
         lock.unlock()
     }
 
-    @Test("A protected object lives as long as the lock")
+    @Test("A protected object lives as long as the lock, and goes once")
     func lifetime() {
+        let keeper = NSObject()
         weak var object: NSObject?
-        do {
-            let lock = OSAllocatedUnfairLock(uncheckedState: NSObject())
-            object = lock.withLockUnchecked { $0 }
-            #expect(object != nil)
+        for _ in 0..<100 {
+            do {
+                let lock = OSAllocatedUnfairLock(uncheckedState: (NSObject(), keeper))
+                object = lock.withLockUnchecked { $0.0 }
+                #expect(object != nil)
+            }
+            #expect(object == nil)
         }
-        #expect(object == nil)
+        #expect(keeper.description.isEmpty == false)
     }
 
     @Test("An error leaves the lock free")
