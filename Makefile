@@ -27,7 +27,7 @@ test: bootstrap ## Build and run all tests as an ordinary user; ARGUMENTS="--fil
 simulate: bootstrap ## Run random histories of a simulated device; ARGUMENTS="--seeds N" more, "--seed S" one again.
 	@scripts/simulate $(ARGUMENTS)
 
-lint: ## Check format, layers and declared dependencies.
+lint: ## Check format, layers, declared dependencies and the public API.
 	@scripts/lint
 
 check: bootstrap ## Everything that guards a commit: lint, the tests, the tests under both sanitizers.

@@ -8,6 +8,8 @@ package struct Admission: Sendable {
     private let domains: DomainAllowList?
     /// What was admitted before the first launch, including what this value admitted.
     package private(set) var ledger: AllowanceLedger
+    /// Bytes that somebody else is going to charge.
+    private var reserved = AllowanceLedger()
 
     /// `allowsLoopbackHTTP`: Developer Mode.
     package init(app: AppRecord, allowsLoopbackHTTP: Bool) {
@@ -22,12 +24,16 @@ package struct Admission: Sendable {
 
     /// Non-essential bytes still allowed; nil when no restriction holds.
     package var remaining: Int64? {
-        isRestricted ? max(0, app.description.restrictions.downloadAllowance - ledger.nonEssential) : nil
+        guard isRestricted else { return nil }
+        let taken = saturatingSum(ledger.nonEssential, reserved.nonEssential)
+        return max(0, app.description.restrictions.downloadAllowance - taken)
     }
 
     /// Essential bytes still allowed; nil when no restriction holds.
     package var essentialRemaining: Int64? {
-        isRestricted ? max(0, (app.description.restrictions.essentialDownloadAllowance ?? 0) - ledger.essential) : nil
+        guard isRestricted else { return nil }
+        let taken = saturatingSum(ledger.essential, reserved.essential)
+        return max(0, (app.description.restrictions.essentialDownloadAllowance ?? 0) - taken)
     }
 
     /// True when redirects and requests may go to that host.
@@ -68,12 +74,22 @@ package struct Admission: Sendable {
 
     /// The manifest counts against the essential allowance if that key is there, else against the download allowance.
     package mutating func chargeManifest(bytes: Int64) {
-        guard isRestricted else { return }
+        if isRestricted { ledger = adding(manifestBytes: bytes, to: ledger) }
+    }
+
+    /// Keeps room for a manifest that is charged later.
+    package mutating func reserveManifest(bytes: Int64) {
+        if isRestricted { reserved = adding(manifestBytes: bytes, to: reserved) }
+    }
+
+    private func adding(manifestBytes bytes: Int64, to ledger: AllowanceLedger) -> AllowanceLedger {
+        var ledger = ledger
         if app.description.restrictions.essentialDownloadAllowance != nil {
             ledger.essential = saturatingSum(ledger.essential, bytes)
         } else {
             ledger.nonEssential = saturatingSum(ledger.nonEssential, bytes)
         }
+        return ledger
     }
 
     /// Non-essential bytes that arrived beyond what was announced.

@@ -9,8 +9,16 @@ struct ExtensionQueue {
         /// Unique identifier of a download whose message waits.
         case message(String)
     }
+    /// An occasion on which the extension is asked what to download.
+    enum Asking: Hashable {
+        /// `downloads(for:manifestURL:extensionInfo:)` runs: it answers downloads, the manager schedules none.
+        case forDownloads
+        /// An entry point of 2022 runs: it schedules. The manifest's bytes are charged when it has returned.
+        case byEvent(manifestBytes: Int64)
+    }
     var waiting: [Work] = []
     var current: Work?
+    var asking: Asking?
     var graceTimer: TimerToken?
 
     var isActive: Bool { current != nil || !waiting.isEmpty }
@@ -32,7 +40,12 @@ extension AssetsService {
 
     /// True while `downloads(for:manifestURL:extensionInfo:)` runs: then the manager does not schedule.
     func isInContentRequest(_ app: String) -> Bool {
-        if case .contentRequest = extensionQueues[app]?.current { true } else { false }
+        extensionQueues[app]?.asking == .forDownloads
+    }
+
+    /// Bytes of a manifest that are not in the app's ledger yet, while an entry point of 2022 schedules.
+    func unchargedManifest(of app: String) -> Int64 {
+        if case .byEvent(let bytes) = extensionQueues[app]?.asking { bytes } else { 0 }
     }
 
     private func serveExtension(of app: String) async {
@@ -44,6 +57,7 @@ extension AssetsService {
             case .message(let id): await tellExtension(app, id)
             }
             extensionQueues[app]?.current = nil
+            extensionQueues[app]?.asking = nil
         }
         planEnd(of: app)
         activityChanged?()
@@ -122,15 +136,28 @@ extension AssetsService {
         let entry = EntryPoint.contentRequest(
             request, manifest: absolute(manifest), remaining: admission.remaining,
             essentialRemaining: admission.essentialRemaining)
-        let outcome = await call(entry, of: app, limit: PolicyNumbers.contentRequestLimit)
+        extensionQueues[appID]?.asking = .forDownloads
+        var outcome = await call(entry, of: app, limit: PolicyNumbers.contentRequestLimit)
+        if outcome == .notImplemented, request.hasEventOf2022 {
+            extensionQueues[appID]?.asking = .byEvent(manifestBytes: row?.finishedLength ?? 0)
+            let event = EntryPoint.applicationEvent(
+                request, remaining: admission.remaining, essentialRemaining: admission.essentialRemaining)
+            outcome = await call(event, of: app, limit: PolicyNumbers.contentRequestLimit)
+        }
+        extensionQueues[appID]?.asking = nil
         await contentRequestEnded(appID, request, manifest: manifest, outcome)
     }
+}
+
+extension ContentRequest {
+    /// In 2022 there was no occasion for a change of language.
+    fileprivate var hasEventOf2022: Bool { self != .languageChange }
 }
 
 extension EntryPoint {
     fileprivate var download: String {
         switch self {
-        case .contentRequest: ""
+        case .contentRequest, .applicationEvent: ""
         case .finished(let request, _), .failed(let request, _): request.uniqueIdentifier
         }
     }

@@ -50,7 +50,7 @@ extension AssetsService {
     /// What an app may have once its manifest was charged. The charge is saved with the answer.
     func admission(for app: AppRecord, manifest row: DownloadRecord?) -> Admission {
         var admission = Admission(app: app, allowsLoopbackHTTP: settings.isDeveloperModeOn)
-        if case .finished(let intent) = row?.state { admission.chargeManifest(bytes: intent.length) }
+        admission.chargeManifest(bytes: row?.finishedLength ?? 0)
         return admission
     }
 
@@ -116,6 +116,7 @@ extension AssetsService {
         pumpSoon()
     }
 
+    /// The values as the queue takes them.
     func normalized(_ request: DownloadRequest) -> DownloadRequest {
         var request = request
         request.priority = min(max(request.priority, PolicyNumbers.priorityMin), PolicyNumbers.priorityMax)
@@ -126,5 +127,12 @@ extension AssetsService {
     func invalidateWindow(_ transferClass: TransferClass) {
         windowVersions[transferClass, default: 0] += 1
         windows[transferClass]?.invalidate()
+    }
+}
+
+extension DownloadRecord {
+    /// Bytes of its file; nil while there is none.
+    var finishedLength: Int64? {
+        if case .finished(let intent) = state { intent.length } else { nil }
     }
 }

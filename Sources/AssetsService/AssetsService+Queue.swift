@@ -19,8 +19,8 @@ extension AssetsService {
                 remedy: "return the download from downloads(for:manifestURL:extensionInfo:)")
         }
         var admission = Admission(app: app, allowsLoopbackHTTP: settings.isDeveloperModeOn)
-        var request = request
-        request.priority = min(max(request.priority, PolicyNumbers.priorityMin), PolicyNumbers.priorityMax)
+        admission.reserveManifest(bytes: unchargedManifest(of: appID))
+        let request = normalized(request)
         do throws(AssetsError) { try admission.schedule(request) } catch {
             journal(.downloadRefused, reason(of: error), app: appID, error.reason)
             throw error

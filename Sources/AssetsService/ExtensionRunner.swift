@@ -23,6 +23,8 @@ package struct ExtensionTarget: Hashable, Sendable {
 package enum EntryPoint: Hashable, Sendable {
     /// downloads(for:manifestURL:extensionInfo:); `manifest` is an absolute path.
     case contentRequest(ContentRequest, manifest: String, remaining: Int64?, essentialRemaining: Int64?)
+    /// The entry point of 2022 for that occasion, where `downloads(for:manifestURL:extensionInfo:)` is not implemented.
+    case applicationEvent(ContentRequest, remaining: Int64?, essentialRemaining: Int64?)
     /// backgroundDownload(_:finishedWithFileURL:); `path` is absolute.
     case finished(DownloadRequest, path: String)
     case failed(DownloadRequest, DownloadFailure)
@@ -31,6 +33,10 @@ package enum EntryPoint: Hashable, Sendable {
     package var name: String {
         switch self {
         case .contentRequest(let request, _, _, _): "downloads(for: .\(request))"
+        case .applicationEvent(.install, _, _): "applicationDidInstall(metadata:)"
+        case .applicationEvent(.update, _, _): "applicationDidUpdate(metadata:)"
+        case .applicationEvent(.periodic, _, _): "checkForUpdates(metadata:)"
+        case .applicationEvent(.languageChange, _, _): "an entry point of 2022 for .languageChange"
         case .finished: "backgroundDownload(_:finishedWithFileURL:)"
         case .failed: "backgroundDownload(_:failedWithError:)"
         }

@@ -41,6 +41,37 @@ package enum ExtensionInterface {
         }
     }
 
+    /// The entry point of 2022 for that occasion: applicationDidInstall(metadata:), applicationDidUpdate(metadata:) or
+    /// checkForUpdates(metadata:). Called when ContentRequest was not implemented. While it runs the extension may
+    /// schedule.
+    package enum ApplicationEvent: WireMethod {
+        package static let name = "org.backgroundassets.Extension.ApplicationEvent"
+        package struct Parameters: Codable, Hashable, Sendable {
+            package var request: Int64
+            package var remaining: Int64?
+            package var essentialRemaining: Int64?
+
+            package init(request: Int64, remaining: Int64? = nil, essentialRemaining: Int64? = nil) {
+                self.request = request
+                self.remaining = remaining
+                self.essentialRemaining = essentialRemaining
+            }
+
+            private enum CodingKeys: String, CodingKey {
+                case request
+                case remaining
+                case essentialRemaining = "essential_remaining"
+            }
+        }
+        package struct Reply: Codable, Hashable, Sendable {
+            package var implemented: Bool
+
+            package init(implemented: Bool) {
+                self.implemented = implemented
+            }
+        }
+    }
+
     /// The reply comes when the callback has returned and everything it started for the file has ended.
     package enum DownloadFailed: WireMethod {
         package static let name = "org.backgroundassets.Extension.DownloadFailed"

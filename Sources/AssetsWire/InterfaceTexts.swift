@@ -246,6 +246,14 @@ package enum InterfaceTexts {
             essential_remaining: ?int
         ) -> (implemented: bool, downloads: []Download)
 
+        # The entry point of 2022 for that occasion: applicationDidInstall(metadata:), applicationDidUpdate(metadata:) or
+        # checkForUpdates(metadata:). Called when ContentRequest was not implemented. While it runs the extension may schedule.
+        method ApplicationEvent(
+            request: int,
+            remaining: ?int,
+            essential_remaining: ?int
+        ) -> (implemented: bool)
+
         # The reply comes when the callback has returned and everything it started for the file has ended.
         method DownloadFailed(download: Download, failure: Failure) -> (implemented: bool)
         method DownloadFinished(download: Download, path: string) -> (implemented: bool)

@@ -12,8 +12,10 @@ public import Foundation
 /// `@unchecked Sendable`: every stored property is a constant of a Sendable type or guards itself with a lock.
 open class BADownload: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     /// Where a download stands.
+    ///
+    /// Later versions may have more states: give your `switch` an `@unknown default`.
     @nonexhaustive
-    public enum State: Int, Sendable {
+    public enum State: Int, Hashable, Sendable, BitwiseCopyable {
         /// It ended without its file.
         case failed = -1
         /// It was made, and not scheduled yet.
@@ -27,7 +29,9 @@ open class BADownload: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
     }
 
     /// How urgent a download is among those of its app. The higher one goes first, whatever the order of scheduling.
-    public struct Priority: RawRepresentable, Hashable, Sendable {
+    ///
+    /// Apple does not publish the values of ``min``, ``default`` and ``max``; do not store numbers that came from there.
+    public struct Priority: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
         /// The number that orders priorities.
         public let rawValue: Int
 
@@ -50,6 +54,7 @@ open class BADownload: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
     /// What has become of it.
     let life: DownloadLife
 
+    /// Not available: make a ``BAURLDownload``.
     @available(*, unavailable, message: "make a BAURLDownload")
     public override init() { preconditionFailure("BADownload.init() is unavailable") }
 
@@ -65,25 +70,29 @@ open class BADownload: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
     /// Where the download stands, as far as this process was told.
     ///
     /// It is up to date before a callback or reply that concerns the download.
-    public var state: State { life.state }
+    open var state: State { life.state }
 
-    /// The name that the app chose. One download of an app has it at a time.
-    public var identifier: String { content.identifier }
+    /// The name that the app chose. One download of an app has it at a time; it is free again before the message about the
+    /// download's end is delivered.
+    open var identifier: String { content.identifier }
 
     /// The name that the framework chose: a UUID.
-    public var uniqueIdentifier: String { content.uniqueIdentifier }
+    open var uniqueIdentifier: String { content.uniqueIdentifier }
 
-    /// How urgent the download is among those of its app.
-    public var priority: Priority { Priority(content.priority) }
+    /// How urgent the download is among those of its app. The system counts a number outside ``Priority/min`` and
+    /// ``Priority/max`` as the nearer of the two.
+    open var priority: Priority { Priority(content.priority) }
 
     /// Whether the app's installation or update waits for this download.
-    public var isEssential: Bool { content.isEssential }
+    open var isEssential: Bool { content.isEssential }
 
     /// A download of the same content that is not essential.
     ///
     /// Use it to schedule an essential download anew after it failed. The result is a new download, not scheduled, with
     /// its own ``uniqueIdentifier``.
-    public func removingEssential() -> Self {
+    ///
+    /// - Returns: The new download, of the same class.
+    open func removingEssential() -> Self {
         var copy = content
         copy.isEssential = false
         copy.uniqueIdentifier = UUID().uuidString
@@ -97,15 +106,20 @@ open class BADownload: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
 
     /// Whether the other object stands for the same download.
     open override func isEqual(_ object: Any?) -> Bool {
-        (object as? BADownload)?.uniqueIdentifier == uniqueIdentifier
+        (object as? BADownload)?.content.uniqueIdentifier == content.uniqueIdentifier
     }
 
     /// The hash of the unique identifier.
-    open override var hash: Int { uniqueIdentifier.hashValue }
+    open override var hash: Int { content.uniqueIdentifier.hashValue }
 
-    /// Identifier, unique identifier and state.
+    /// Identifier, unique identifier, state, and what of priority and essential is not the usual. The address is left out:
+    /// it may hold credentials.
     open override var description: String {
-        "<\(type(of: self)) identifier: \(identifier), uniqueIdentifier: \(uniqueIdentifier), state: \(state)>"
+        var text = "<\(type(of: self)) identifier: \(identifier), uniqueIdentifier: \(uniqueIdentifier)"
+        text += ", state: \(state)"
+        if isEssential { text += ", essential" }
+        if priority != .default { text += ", priority: \(priority)" }
+        return text + ">"
     }
 
     // MARK: Copying and coding
@@ -128,6 +142,18 @@ open class BADownload: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
         self.life = DownloadRegistry.shared.life(of: content.uniqueIdentifier, state: state)
         super.init()
         DownloadRegistry.shared.remember(self)
+    }
+}
+
+extension BADownload.Priority: CustomStringConvertible {
+    /// The name of ``min``, ``default`` or ``max``, else the number.
+    public var description: String {
+        switch self {
+        case .min: "min"
+        case .default: "default"
+        case .max: "max"
+        default: "\(rawValue)"
+        }
     }
 }
 

@@ -10,12 +10,18 @@ public import Foundation
 ///
 /// There is one manager in a process: ``shared``. Its calls reach the device's asset service, which is started when it does
 /// not run. Delegate methods, completion handlers and handlers of exclusive control run one at a time on a queue of the
-/// framework, never on the main thread; they may call the manager and wait for it.
+/// framework, never on the main thread; they may call the manager and wait for it. Apple does not say which queue it uses;
+/// do not rely on one.
+///
+/// Calls block their thread until the service has answered, which takes microseconds, or until it has started, which takes
+/// longer. Those that throw say why in an `NSError`: see ``BAErrorCode``.
 ///
 /// `@unchecked Sendable`: the one stored property is Sendable.
-public class BADownloadManager: NSObject, @unchecked Sendable {
+open class BADownloadManager: NSObject, @unchecked Sendable {
     /// The manager of this process.
-    public class var shared: BADownloadManager { one }
+    ///
+    /// In an app's process it speaks for the app, in an extension's process for the extension.
+    open class var shared: BADownloadManager { one }
 
     private static let one: BADownloadManager = {
         let environment = ProcessInfo.processInfo.environment
@@ -30,6 +36,7 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
     /// Runs calls whose caller does not wait for them.
     private let background = DispatchQueue(label: "org.backgroundassets.calls", attributes: .concurrent)
 
+    /// Not available: use ``shared``.
     @available(*, unavailable, message: "use BADownloadManager.shared")
     public override init() { preconditionFailure("BADownloadManager.init() is unavailable") }
 
@@ -40,9 +47,10 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
 
     /// Takes the messages about downloads while this process runs. It is held weakly.
     ///
-    /// Messages begin when it is set. While no running process has a delegate, the messages about failed and finished
-    /// downloads go to the extension.
-    public weak var delegate: (any BADownloadManagerDelegate)? {
+    /// Messages begin when it is set; those from before are not repeated. A new delegate takes the place of the old one.
+    /// The messages about failed and finished downloads go to the extension while no running process has a delegate with a
+    /// method for them.
+    open weak var delegate: (any BADownloadManagerDelegate)? {
         get { session.callbacks.delegate }
         set {
             if let newValue { Diagnostics.checkConformance(of: newValue) }
@@ -57,8 +65,14 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
     ///
     /// - Parameter download: The download. Only an app extension that answers a content request may return essential ones;
     ///   they are not permitted here.
-    /// - Throws: An error of ``BAErrorDomain`` with the reason, when it cannot be queued.
-    public func scheduleDownload(_ download: BADownload) throws {
+    /// - Throws: An error of ``BAErrorDomain`` with the reason, when it cannot be queued:
+    ///   ``BAErrorCode/downloadAlreadyScheduled`` while another one has its identifier,
+    ///   ``BAErrorCode/downloadEssentialDownloadNotPermitted`` for an essential one,
+    ///   ``BAErrorCode/downloadAlreadyFailed`` for one that has failed, and ``BAErrorCode/downloadFailedToStart`` for one that
+    ///   has finished or asks for something impossible: another scheme than https, a group that is not declared, an empty
+    ///   identifier or one of more than 1024 bytes of UTF-8, a negative size. Before the app is first launched also
+    ///   ``BAErrorCode/downloadWouldExceedAllowance`` and ``BAErrorCode/sessionDownloadDisallowedByDomain``.
+    open func scheduleDownload(_ download: BADownload) throws {
         try start(download) { wire, wasRepeated in
             try session.requests.call(
                 ManagerInterface.Schedule.self, ManagerInterface.Schedule.Parameters(download: wire),
@@ -69,12 +83,14 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
 
     /// Starts a download at once, whatever the policy for background downloads, or promotes one that is queued or running.
     ///
-    /// It stays in the foreground until this process ends or loses its connection.
+    /// It stays in the foreground until this process ends or loses its connection; then it goes on in the background. Bytes
+    /// that were received are not fetched again. For a download that is in the foreground already nothing happens.
     ///
     /// - Parameter download: The download.
-    /// - Throws: An error of ``BAErrorDomain`` with the reason, when it cannot be started;
-    ///   ``BAErrorCode/callFromExtensionNotAllowed`` in an extension.
-    public func startForegroundDownload(_ download: BADownload) throws {
+    /// - Throws: What ``scheduleDownload(_:)`` throws when it cannot be started;
+    ///   ``BAErrorCode/callFromExtensionNotAllowed`` in an extension. Linux does not tell apps in the foreground from others,
+    ///   so ``BAErrorCode/callFromInactiveProcessNotAllowed`` is not thrown.
+    open func startForegroundDownload(_ download: BADownload) throws {
         try start(download) { wire, wasRepeated in
             try session.requests.call(
                 ManagerInterface.StartForeground.self, ManagerInterface.StartForeground.Parameters(download: wire),
@@ -83,27 +99,29 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Cancels a download that is queued or running.
+    /// Cancels a download that is queued or running. What was received of it is deleted, and nobody is told.
     ///
     /// - Parameter download: The download.
     /// - Throws: An error of ``BAErrorDomain``; ``BAErrorCode/downloadNotScheduled`` when it was never scheduled or has
     ///   ended.
-    public func cancel(_ download: BADownload) throws {
+    open func cancel(_ download: BADownload) throws {
         DownloadRegistry.shared.remember(download)
         session.settle()
         try failing {
             _ = try session.requests.call(
                 ManagerInterface.Cancel.self,
-                ManagerInterface.Cancel.Parameters(uniqueIdentifier: download.uniqueIdentifier))
+                ManagerInterface.Cancel.Parameters(uniqueIdentifier: download.content.uniqueIdentifier))
         }
     }
 
     /// Everything that is queued or running for the app, whether app or extension asked for it.
     ///
-    /// The call waits for the service: keep it off the main thread.
+    /// The call waits for the service: keep it off the main thread. Inside exclusive control it gives a view that the other
+    /// process does not change, if that uses exclusive control too.
     ///
-    /// - Throws: An error of ``BAErrorDomain``.
-    public func fetchCurrentDownloads() throws -> [BADownload] {
+    /// - Returns: The downloads in the order in which they were scheduled.
+    /// - Throws: An error of ``BAErrorDomain`` when the service cannot be reached or does not accept this process.
+    open func fetchCurrentDownloads() throws -> [BADownload] {
         session.settle()
         return try failing {
             let number = DownloadRegistry.shared.eventNumber
@@ -116,8 +134,9 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
 
     /// Everything that is queued or running for the app, whether app or extension asked for it.
     ///
-    /// - Parameter completionHandler: Takes the downloads, or the error; called on the framework's queue.
-    public func fetchCurrentDownloads(completionHandler: @escaping ([BADownload], (any Error)?) -> Void) {
+    /// - Parameter completionHandler: Takes the downloads, or an empty array and the error; called once, on the framework's
+    ///   queue. It is not `@Sendable`, as on Apple's systems: what it captures is used there.
+    open func fetchCurrentDownloads(completionHandler: @escaping ([BADownload], (any Error)?) -> Void) {
         let handler = HandedOver(completionHandler)
         let scope = CallbackScope.current
         background.async {
@@ -133,8 +152,11 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
 
     /// Everything that is queued or running for the app, whether app or extension asked for it.
     ///
-    /// - Throws: An error of ``BAErrorDomain``.
-    public var currentDownloads: [BADownload] {
+    /// The asynchronous form of ``fetchCurrentDownloads(completionHandler:)``. It blocks no thread of Swift's pool, and waits
+    /// for the service also when the task is cancelled.
+    ///
+    /// - Throws: An error of ``BAErrorDomain`` when the service cannot be reached or does not accept this process.
+    open var currentDownloads: [BADownload] {
         get async throws {
             try await withCheckedThrowingContinuation { continuation in
                 background.async { continuation.resume(with: Result { try self.fetchCurrentDownloads() }) }
@@ -146,23 +168,26 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
 
     /// Asks for exclusive control over the app's and the extension's assets.
     ///
-    /// Returns at once. The other process gets no exclusive control until the handler has returned.
+    /// Returns at once. The other process gets no exclusive control until the handler has returned. A process that ends
+    /// while it has control gives it back.
     ///
-    /// - Parameter performHandler: Called once: with `true` while this process has exclusive control, else with the error.
+    /// - Parameter performHandler: Called once on the framework's queue: with `true` and no error while this process has
+    ///   exclusive control, else with `false` and the error. It is not `@Sendable`: what it captures is used there.
     @available(*, deprecated, message: "use the asynchronous withExclusiveControl(_:)")
-    public func withExclusiveControl(_ performHandler: @escaping (Bool, (any Error)?) -> Void) {
+    open func withExclusiveControl(_ performHandler: @escaping (Bool, (any Error)?) -> Void) {
         perform(HandedOver(performHandler), before: nil)
     }
 
     /// Asks for exclusive control over the app's and the extension's assets until a date.
     ///
-    /// Returns at once. With a date that is not in the future it is tried once.
+    /// Returns at once.
     ///
     /// - Parameters:
-    ///   - date: When to give up.
-    ///   - performHandler: Called once: with `true` while this process has exclusive control, else with the error.
-    @available(*, deprecated, renamed: "withExclusiveControl(before:_:)")
-    public func withExclusiveControl(
+    ///   - date: When to give up waiting. With a date that is not in the future it is tried once.
+    ///   - performHandler: Called once on the framework's queue: with `true` and no error while this process has exclusive
+    ///     control, else with `false` and the error.
+    @available(*, deprecated, message: "use the asynchronous withExclusiveControl(before:_:)")
+    open func withExclusiveControl(
         beforeDate date: Date, perform performHandler: @escaping (Bool, (any Error)?) -> Void
     ) {
         perform(HandedOver(performHandler), before: date)
@@ -171,9 +196,9 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
     /// Runs code with exclusive control over the app's and the extension's assets.
     ///
     /// Waits until this process has exclusive control, runs `body` where the caller runs, and gives control back before it
-    /// returns.
+    /// returns. So code of the main actor stays on the main actor, and need not be `@Sendable`.
     ///
-    /// - Parameter body: The code.
+    /// - Parameter body: The code. Do not ask for exclusive control in it: it would wait for itself.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws; an error of ``BAErrorDomain`` when control cannot be had; `CancellationError` when the
     ///   task is cancelled while it waits.
@@ -189,7 +214,9 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
     ///   - date: When to give up waiting. With a date that is not in the future it is tried once.
     ///   - body: The code; it runs where the caller runs.
     /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws, or the error when control cannot be had before the date.
+    /// - Throws: What `body` throws; an error of ``BAErrorDomain`` when control cannot be had before the date: Apple has no
+    ///   code for that, so its code is that of ``BAErrorCode/downloadInvalid``, and the underlying error is `ETIMEDOUT`;
+    ///   `CancellationError` when the task is cancelled while it waits.
     nonisolated(nonsending) public final func withExclusiveControl<ReturnType>(
         before date: Date, _ body: @escaping () throws -> sending ReturnType
     ) async throws -> sending ReturnType {
@@ -201,11 +228,15 @@ public class BADownloadManager: NSObject, @unchecked Sendable {
 
 extension BADownloadManager {
     /// Calls the service and makes its errors those of the framework.
-    private func failing<Result>(_ body: () throws -> Result) throws -> Result {
+    ///
+    /// - Parameter otherwise: The code for what has none.
+    private func failing<Result>(
+        otherwise code: BAErrorCode = .downloadInvalid, _ body: () throws -> Result
+    ) throws -> Result {
         do {
             return try body()
         } catch {
-            throw AssetsFailure.error(error)
+            throw AssetsFailure.error(error, otherwise: code)
         }
     }
 
@@ -215,26 +246,28 @@ extension BADownloadManager {
         switch download.state {
         case .failed:
             throw AssetsFailure.error(
-                .downloadAlreadyFailed, "\(download.identifier) has failed", remedy: "make a new download")
+                .downloadAlreadyFailed, "\(download.content.shownIdentifier) has failed already",
+                remedy: "make a new download")
         case .finished:
             throw AssetsFailure.error(
-                .downloadFailedToStart, "\(download.identifier) has finished", remedy: "make a new download")
+                .downloadFailedToStart, "\(download.content.shownIdentifier) has finished already",
+                remedy: "make a new download")
         case .created, .waiting, .downloading: break
         }
         if let obstacle = download.content.obstacle {
-            throw AssetsFailure.error(.downloadFailedToStart, obstacle)
+            throw AssetsFailure.error(.downloadFailedToStart, obstacle.reason, remedy: obstacle.remedy)
         }
         DownloadRegistry.shared.remember(download)
         session.settle()
         let number = DownloadRegistry.shared.eventNumber
         var wasRepeated = false
-        let answered = try failing {
+        let answered = try failing(otherwise: .downloadFailedToStart) {
             do {
                 return try call(download.content.wire(state: download.state), &wasRepeated)
             } catch let error as ClientError where wasRepeated {
                 // The service took the first call and died before its reply.
                 guard case .refused(code: BAErrorCode.downloadAlreadyScheduled.rawValue, _, _) = error.kind,
-                    let queued = try current(download.uniqueIdentifier)
+                    let queued = try current(download.content.uniqueIdentifier)
                 else { throw error }
                 return queued.state
             }

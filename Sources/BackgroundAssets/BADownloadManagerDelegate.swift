@@ -100,7 +100,7 @@ extension BADownloadManagerDelegate {
         _ download: BADownload, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        MissingMethod.note()
+        MissingMethod.note(.challenge, of: self)
         completionHandler(.performDefaultHandling, nil)
     }
 
@@ -117,8 +117,12 @@ extension BADownloadManagerDelegate {
     }
 
     /// Leaves the message to the extension.
-    public func download(_ download: BADownload, failedWithError error: any Error) { MissingMethod.note() }
+    public func download(_ download: BADownload, failedWithError error: any Error) {
+        MissingMethod.note(.failed, of: self)
+    }
 
     /// Leaves the message, and the file, to the extension.
-    public func download(_ download: BADownload, finishedWithFileURL fileURL: URL) { MissingMethod.note() }
+    public func download(_ download: BADownload, finishedWithFileURL fileURL: URL) {
+        MissingMethod.note(.finished, of: self)
+    }
 }

@@ -18,6 +18,14 @@ public import FoundationNetworking
 /// The system starts the extension when it has something to ask or to tell, calls one method at a time on the main thread,
 /// and suspends or ends the process afterwards. It has no network and little memory: schedule downloads instead of fetching,
 /// and keep what must last in the app group's container.
+///
+/// Every method has a default, so implement those you need. A default tells the system that the method is missing. A
+/// finished file for which neither app nor extension has a method stays where it is, and may be deleted when space is
+/// needed.
+///
+/// The methods of 2022 are there too, deprecated. They are called where the newer method of the same purpose is missing. Not
+/// among them is `download(_:didReceive:)`: a class that is both extension and delegate would have two of that name. Rename
+/// it to ``backgroundDownload(_:didReceive:)``.
 public protocol BADownloaderExtension: AppExtension {
     /// Answers the downloads that the app needs on this occasion.
     ///
@@ -29,12 +37,16 @@ public protocol BADownloaderExtension: AppExtension {
     ///   - manifestURL: The file that was fetched from the app's `BAManifestURL`. It can only be read, and it is gone after
     ///     the method has returned.
     ///   - extensionInfo: How much may be downloaded before the app is first launched.
-    /// - Returns: What to download.
+    /// - Returns: What to download. A set that the system does not admit is refused as a whole, with the reason in the
+    ///   device's journal.
     func downloads(
         for request: BAContentRequest, manifestURL: URL, extensionInfo: BAAppExtensionInfo
     ) -> Set<BADownload>
 
-    /// The server wants to know who asks. Answer soon.
+    /// The server wants to know who asks, and no running process has a delegate that answers. Called on the main actor.
+    ///
+    /// Answer soon: a server does not wait for long. Linux's Foundation has challenges of passwords only, none of trust in a
+    /// server.
     ///
     /// - Parameters:
     ///   - download: The download that is held up.
@@ -64,14 +76,55 @@ public protocol BADownloaderExtension: AppExtension {
     /// The extension is about to be ended. It may be ended without this call, too.
     @available(*, deprecated, message: "the extension may end without this call; do the work in the other methods")
     func extensionWillTerminate()
+
+    // MARK: 2022
+
+    /// The app is being installed. Called where ``downloads(for:manifestURL:extensionInfo:)`` is missing.
+    ///
+    /// Schedule what is needed with ``BADownloadManager``; essential downloads are not permitted here.
+    ///
+    /// - Parameter metadata: How much may be downloaded before the app is first launched.
+    @available(*, deprecated, renamed: "downloads(for:manifestURL:extensionInfo:)")
+    func applicationDidInstall(metadata: BAAppExtensionInfo)
+
+    /// The app is being updated. Called where ``downloads(for:manifestURL:extensionInfo:)`` is missing.
+    ///
+    /// Schedule what is needed with ``BADownloadManager``; essential downloads are not permitted here.
+    ///
+    /// - Parameter metadata: How much may be downloaded before the app is first launched.
+    @available(*, deprecated, renamed: "downloads(for:manifestURL:extensionInfo:)")
+    func applicationDidUpdate(metadata: BAAppExtensionInfo)
+
+    /// Time has passed; there may be something new. Called where ``downloads(for:manifestURL:extensionInfo:)`` is missing.
+    ///
+    /// Schedule what is needed with ``BADownloadManager``; essential downloads are not permitted here.
+    ///
+    /// - Parameter metadata: How much may be downloaded before the app is first launched.
+    @available(*, deprecated, renamed: "downloads(for:manifestURL:extensionInfo:)")
+    func checkForUpdates(metadata: BAAppExtensionInfo)
+
+    /// A download ended without its file. Called where ``backgroundDownload(_:failedWithError:)`` is missing.
+    ///
+    /// - Parameter failedDownload: The download; ``BADownload/error`` says why.
+    @available(*, deprecated, renamed: "backgroundDownload(_:failedWithError:)")
+    func backgroundDownloadDidFail(failedDownload: BADownload)
+
+    /// The file of a download is complete. Called where ``backgroundDownload(_:finishedWithFileURL:)`` is missing; the file
+    /// is to be moved as is said there.
+    ///
+    /// - Parameters:
+    ///   - finishedDownload: The download.
+    ///   - fileURL: Where the file lies, in the container of the download's app group.
+    @available(*, deprecated, renamed: "backgroundDownload(_:finishedWithFileURL:)")
+    func backgroundDownloadDidFinish(finishedDownload: BADownload, fileURL: URL)
 }
 
 extension BADownloaderExtension {
-    /// Nothing is downloaded.
+    /// Downloads nothing. The system then calls the method of 2022 for the occasion.
     public func downloads(
         for request: BAContentRequest, manifestURL: URL, extensionInfo: BAAppExtensionInfo
     ) -> Set<BADownload> {
-        MissingMethod.note()
+        MissingMethod.note(.contentRequest)
         return []
     }
 
@@ -79,22 +132,40 @@ extension BADownloaderExtension {
     public func backgroundDownload(
         _ download: BADownload, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        MissingMethod.note()
+        MissingMethod.note(.challenge)
         return (.performDefaultHandling, nil)
     }
 
-    /// Does nothing.
+    /// Calls the method of 2022, which does nothing unless implemented.
     public func backgroundDownload(_ failedDownload: BADownload, failedWithError error: any Error) {
-        MissingMethod.note()
+        backgroundDownloadDidFail(failedDownload: failedDownload)
     }
 
-    /// Does nothing; the file stays where it is and may be deleted when space is needed.
+    /// Calls the method of 2022. Where that is missing too the file stays where it is and may be deleted when space is
+    /// needed.
     public func backgroundDownload(_ finishedDownload: BADownload, finishedWithFileURL fileURL: URL) {
-        MissingMethod.note()
+        backgroundDownloadDidFinish(finishedDownload: finishedDownload, fileURL: fileURL)
     }
 
     /// Does nothing.
-    public func extensionWillTerminate() { MissingMethod.note() }
+    public func extensionWillTerminate() {}
+
+    /// Does nothing.
+    public func applicationDidInstall(metadata: BAAppExtensionInfo) { MissingMethod.note(.applicationEvent) }
+
+    /// Does nothing.
+    public func applicationDidUpdate(metadata: BAAppExtensionInfo) { MissingMethod.note(.applicationEvent) }
+
+    /// Does nothing.
+    public func checkForUpdates(metadata: BAAppExtensionInfo) { MissingMethod.note(.applicationEvent) }
+
+    /// Does nothing.
+    public func backgroundDownloadDidFail(failedDownload: BADownload) { MissingMethod.note(.failed) }
+
+    /// Does nothing.
+    public func backgroundDownloadDidFinish(finishedDownload: BADownload, fileURL: URL) {
+        MissingMethod.note(.finished)
+    }
 
     /// The set-up of a downloader extension; there is nothing to choose.
     @MainActor @preconcurrency public var configuration: some BADownloaderExtensionConfiguration {
@@ -102,7 +173,7 @@ extension BADownloaderExtension {
     }
 
     /// The extension point of background downloads.
-    public var extensionPoint: AppExtensionPoint {
+    @MainActor @preconcurrency public var extensionPoint: AppExtensionPoint {
         AppExtensionPoint(identifier: "com.apple.background-asset-downloader-extension")
     }
 }

@@ -6,15 +6,20 @@ internal import Foundation
 internal import FoundationNetworking
 
 /// The domain of the errors that the framework throws. Their codes are those of ``BAErrorCode``.
+///
+/// Apple's first version had another text; the one here is that of its later versions. Compare with this constant.
 public let BAErrorDomain: String = "BAErrorDomain"
 
 /// What went wrong.
 ///
-/// Errors arrive as `NSError` with the domain ``BAErrorDomain``. Their `localizedFailureReason` says what happened, their
-/// `localizedRecoverySuggestion` what to do, where there is something to do.
+/// Errors arrive as `NSError` with the domain ``BAErrorDomain``; this type is not an `Error` itself. Their
+/// `localizedFailureReason` names the thing and says what happened, their `localizedRecoverySuggestion` what to do, where
+/// there is something to do. What the transport could not do arrives as `URLError` with the usual codes.
+///
+/// Later versions may have more codes: give your `switch` an `@unknown default`.
 @nonexhaustive
-public enum BAErrorCode: Int, Sendable {
-    /// No valid code.
+public enum BAErrorCode: Int, Hashable, Sendable, BitwiseCopyable {
+    /// None of the codes fits. The underlying error says more.
     case downloadInvalid = 0
     /// The extension may not make this call.
     case callFromExtensionNotAllowed = 50
@@ -52,22 +57,26 @@ public enum BAErrorCode: Int, Sendable {
 
 /// Makes the errors that leave the framework.
 enum AssetsFailure {
-    static func error(_ code: BAErrorCode, _ reason: String, remedy: String = "") -> NSError {
-        error(code.rawValue, reason, remedy: remedy)
-    }
+    /// Domain of an underlying error: what the service says that ``BAErrorCode`` has no word for.
+    static let serviceDomain = "org.backgroundassets.service"
 
-    static func error(_ code: Int, _ reason: String, remedy: String = "") -> NSError {
+    static func error(
+        _ code: BAErrorCode, _ reason: String, remedy: String = "", underlying: NSError? = nil
+    ) -> NSError {
         var information: [String: Any] = [NSLocalizedFailureReasonErrorKey: reason]
         if !remedy.isEmpty { information[NSLocalizedRecoverySuggestionErrorKey] = remedy }
-        return NSError(domain: BAErrorDomain, code: code, userInfo: information)
+        if let underlying { information[NSUnderlyingErrorKey] = underlying }
+        return NSError(domain: BAErrorDomain, code: code.rawValue, userInfo: information)
     }
 
     /// What a call to the service threw, as callers of the framework see it.
-    static func error(_ error: any Error) -> NSError {
+    ///
+    /// - Parameter otherwise: The code for what has none.
+    static func error(_ error: any Error, otherwise: BAErrorCode = .downloadInvalid) -> NSError {
         guard let failure = error as? ClientError else { return error as NSError }
         switch failure.kind {
         case .refused(let code, let reason, let remedy):
-            return Self.error(code, reason, remedy: remedy)
+            return Self.error(code, reason, remedy: remedy, otherwise: otherwise)
         case .unreachable(let reason):
             return Self.error(.callerConnectionInvalid, reason)
         case .violation(let reason):
@@ -79,7 +88,7 @@ enum AssetsFailure {
     static func error(_ failure: WireFailure, url: String) -> any Error {
         let code = Int(clamping: failure.code)
         guard failure.domain == NSURLErrorDomain else {
-            return error(code, failure.reason)
+            return error(code, failure.reason, remedy: "", otherwise: .downloadInvalid)
         }
         var information: [String: Any] = [NSLocalizedFailureReasonErrorKey: failure.reason]
         if let url = URL(string: url) { information[NSURLErrorFailingURLErrorKey] = url }
@@ -87,5 +96,12 @@ enum AssetsFailure {
             return NSError(domain: NSURLErrorDomain, code: code, userInfo: information)
         }
         return URLError(known, userInfo: information)
+    }
+
+    /// A refusal with the service's number for it.
+    private static func error(_ code: Int, _ reason: String, remedy: String, otherwise: BAErrorCode) -> NSError {
+        if let known = BAErrorCode(rawValue: code) { return error(known, reason, remedy: remedy) }
+        return error(
+            otherwise, reason, remedy: remedy, underlying: NSError(domain: Self.serviceDomain, code: code))
     }
 }

@@ -30,6 +30,15 @@ enum DownloadMessage: Sendable {
         default: return nil
         }
     }
+
+    /// Whose absence the service has to know of: it then wakes the extension. Nobody is woken for the others.
+    var optionalMethod: OptionalMethod? {
+        switch self {
+        case .began, .paused, .progress: nil
+        case .failed: .failed
+        case .finished: .finished
+        }
+    }
 }
 
 /// Calls the delegate's methods and the app's handlers one at a time, never on the main thread.
@@ -88,9 +97,11 @@ final class CallbackQueue: Sendable {
                 self.call(message, of: download, ended: ended)
             }
         case .progress(let written, let total, let expected):
-            guard merge(written, total, expected, of: download.uniqueIdentifier) else { return }
+            guard merge(written, total, expected, of: download.content.uniqueIdentifier) else { return }
             queue.async {
-                let merged = self.content.withLock { $0.progress.removeValue(forKey: download.uniqueIdentifier) }
+                let merged = self.content.withLock {
+                    $0.progress.removeValue(forKey: download.content.uniqueIdentifier)
+                }
                 guard let merged else { return }
                 self.call(
                     .progress(written: merged.written, total: merged.total, expected: merged.expected), of: download,
@@ -107,7 +118,15 @@ final class CallbackQueue: Sendable {
     ) {
         guard let delegate else { return ended(false) }
         CallbackScope.run(
-            { MissingMethod.isImplemented { Self.tell(delegate, message, of: download) } }, ended: ended)
+            {
+                guard let method = message.optionalMethod else {
+                    Self.tell(delegate, message, of: download)
+                    return true
+                }
+                return MissingMethod.isImplemented(method, of: delegate) {
+                    Self.tell(delegate, message, of: download)
+                }
+            }, ended: ended)
     }
 
     private static func tell(

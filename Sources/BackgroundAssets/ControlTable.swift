@@ -41,7 +41,8 @@ final class ControlRequest: Sendable {
     var remainingMilliseconds: Int64? {
         guard let deadline else { return nil }
         let milliseconds = (deadline.timeIntervalSinceNow * 1000).rounded(.up)
-        // A date beyond all time waits without limit, and one that is no number is past.
+        // A date that is no number counts as past, one beyond all time waits without limit.
+        if milliseconds.isNaN { return 0 }
         guard milliseconds < Self.waitMax else { return nil }
         return milliseconds > 0 ? Int64(milliseconds) : 0
     }

@@ -80,12 +80,23 @@ struct DownloadContent: Hashable, Sendable {
     }
 
     /// Why this download cannot even be put into a message; `nil` when it can.
-    var obstacle: String? {
+    var obstacle: (reason: String, remedy: String)? {
         if hasBodyStream {
-            return "the request of \(identifier) has its body as a stream; set httpBody instead"
+            return ("the request of \(shownIdentifier) has its body as a stream", "set httpBody instead")
         }
-        return wireSize > WireLimit.messageMax
-            ? "the request of \(identifier) is larger than \(WireLimit.messageMax) bytes" : nil
+        guard wireSize > WireLimit.messageMax else { return nil }
+        return (
+            "\(shownIdentifier) is larger than \(WireLimit.messageMax) bytes with identifier, URL, header fields and body",
+            "make the largest of them smaller"
+        )
+    }
+
+    /// Characters of an identifier in a message for people.
+    private static let shownMax = 80
+
+    /// The identifier as it can stand in a message.
+    var shownIdentifier: String {
+        identifier.isEmpty ? "a download without identifier" : String(identifier.prefix(Self.shownMax))
     }
 }
 

@@ -66,8 +66,8 @@ final class DownloadRegistry: Sendable {
     @discardableResult
     func remember(_ download: BADownload) -> BADownload {
         content.withLock { content in
-            if let live = content.entries[download.uniqueIdentifier]?.download { return live }
-            content.entries[download.uniqueIdentifier] = Entry(download)
+            if let live = content.entries[download.content.uniqueIdentifier]?.download { return live }
+            content.entries[download.content.uniqueIdentifier] = Entry(download)
             return download
         }
     }
@@ -75,7 +75,7 @@ final class DownloadRegistry: Sendable {
     /// Forgets an object that ends, unless another has its place by now.
     func forget(_ download: BADownload) {
         let object = ObjectIdentifier(download)
-        let unique = download.uniqueIdentifier
+        let unique = download.content.uniqueIdentifier
         content.withLock { content in
             if content.entries[unique]?.object == object { content.entries[unique] = nil }
         }

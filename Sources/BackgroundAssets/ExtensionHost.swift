@@ -84,6 +84,9 @@ extension BADownloaderExtension {
             case ExtensionInterface.ContentRequest.name:
                 let parameters = try WireCodec.decodeParameters(ExtensionInterface.ContentRequest.self, frame)
                 onMain { $0.request(parameters) }
+            case ExtensionInterface.ApplicationEvent.name:
+                let parameters = try WireCodec.decodeParameters(ExtensionInterface.ApplicationEvent.self, frame)
+                onMain { $0.applicationEvent(parameters) }
             case ExtensionInterface.DownloadFailed.name:
                 let parameters = try WireCodec.decodeParameters(ExtensionInterface.DownloadFailed.self, frame)
                 onMain { $0.failed(parameters) }
@@ -111,13 +114,11 @@ extension BADownloaderExtension {
             reply(pages: [], isImplemented: false)
             return
         }
-        let information = BAAppExtensionInfo(
-            remaining: parameters.remaining.map { Int(clamping: $0) },
-            essentialRemaining: parameters.essentialRemaining.map { Int(clamping: $0) })
+        let information = BAAppExtensionInfo(parameters.remaining, essential: parameters.essentialRemaining)
         let manifest = URL(fileURLWithPath: parameters.manifest, isDirectory: false)
         perform { [instance] in
             var downloads: Set<BADownload> = []
-            let isImplemented = MissingMethod.isImplemented {
+            let isImplemented = MissingMethod.isImplemented(.contentRequest) {
                 downloads = instance.downloads(for: request, manifestURL: manifest, extensionInfo: information)
             }
             return (downloads, isImplemented)
@@ -126,12 +127,30 @@ extension BADownloaderExtension {
         }
     }
 
+    private func applicationEvent(_ parameters: ExtensionInterface.ApplicationEvent.Parameters) {
+        let information = BAAppExtensionInfo(parameters.remaining, essential: parameters.essentialRemaining)
+        perform { [instance] in
+            MissingMethod.isImplemented(.applicationEvent) {
+                switch BAContentRequest(rawValue: Int(clamping: parameters.request)) {
+                case .install: instance.applicationDidInstall(metadata: information)
+                case .update: instance.applicationDidUpdate(metadata: information)
+                case .periodic: instance.checkForUpdates(metadata: information)
+                case .languageChange, nil: MissingMethod.note(.applicationEvent)
+                }
+            }
+        } ended: { [self] isImplemented in
+            reply(
+                ExtensionInterface.ApplicationEvent.self,
+                ExtensionInterface.ApplicationEvent.Reply(implemented: isImplemented))
+        }
+    }
+
     private func failed(_ parameters: ExtensionInterface.DownloadFailed.Parameters) {
         let download = DownloadRegistry.shared.object(ofEvent: parameters.download)
         let error = AssetsFailure.error(parameters.failure, url: parameters.download.url)
         download.life.noteFailure(error)
         perform { [instance] in
-            MissingMethod.isImplemented { instance.backgroundDownload(download, failedWithError: error) }
+            MissingMethod.isImplemented(.failed) { instance.backgroundDownload(download, failedWithError: error) }
         } ended: { [self] isImplemented in
             reply(
                 ExtensionInterface.DownloadFailed.self,
@@ -144,7 +163,9 @@ extension BADownloaderExtension {
         let file = URL(fileURLWithPath: parameters.path, isDirectory: false)
         RepairProbe.checkAtFinish()
         perform { [instance] in
-            MissingMethod.isImplemented { instance.backgroundDownload(download, finishedWithFileURL: file) }
+            MissingMethod.isImplemented(.finished) {
+                instance.backgroundDownload(download, finishedWithFileURL: file)
+            }
         } ended: { [self] isImplemented in
             reply(
                 ExtensionInterface.DownloadFinished.self,
@@ -197,17 +218,27 @@ extension BADownloaderExtension {
     }
 }
 
+extension BAAppExtensionInfo {
+    /// Sizes as the wire has them.
+    fileprivate convenience init(_ remaining: Int64?, essential: Int64?) {
+        self.init(
+            remaining: remaining.map { Int(clamping: $0) }, essentialRemaining: essential.map { Int(clamping: $0) })
+    }
+}
+
 /// Downloads as pages of an answer.
 enum DownloadPages {
     /// Cuts downloads, in a fixed order, into pages that fit into a message each.
     static func make(_ downloads: Set<BADownload>) -> [[WireDownload]] {
-        let ordered = downloads.sorted { ($0.identifier, $0.uniqueIdentifier) < ($1.identifier, $1.uniqueIdentifier) }
+        let ordered = downloads.sorted {
+            ($0.content.identifier, $0.content.uniqueIdentifier) < ($1.content.identifier, $1.content.uniqueIdentifier)
+        }
         var pages: [[WireDownload]] = []
         var page: [WireDownload] = []
         var size = 0
         for download in ordered {
             if let obstacle = download.content.obstacle {
-                Diagnostics.warn("\(obstacle); it is not downloaded")
+                Diagnostics.warn("\(obstacle.reason); it is not downloaded; \(obstacle.remedy)")
                 continue
             }
             DownloadRegistry.shared.remember(download)

@@ -105,11 +105,9 @@ extension ManagerSession {
     }
 
     private static func controlRefusal(_ reason: String?) -> NSError {
-        NSError(
-            domain: NSPOSIXErrorDomain, code: Int(ETIMEDOUT),
-            userInfo: [
-                NSLocalizedFailureReasonErrorKey: reason
-                    ?? "another process held exclusive control until the date had passed"
-            ])
+        AssetsFailure.error(
+            .downloadInvalid, reason ?? "another process held exclusive control until the date had passed",
+            remedy: "try again, or with a later date",
+            underlying: NSError(domain: NSPOSIXErrorDomain, code: Int(ETIMEDOUT)))
     }
 }

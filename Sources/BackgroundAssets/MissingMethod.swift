@@ -4,20 +4,64 @@
 internal import AssetsOS
 internal import FoundationNetworking
 
+/// A method that an app or extension may leave out, and whose absence the service has to know of.
+enum OptionalMethod: Sendable {
+    case contentRequest
+    case applicationEvent
+    case challenge
+    case failed
+    case finished
+}
+
 /// The mark of a default body, for one call of the framework.
+///
+/// It tells one method of one object. An app's method may itself call other methods that it leaves to their defaults, or
+/// pass the message on to another object: it is implemented all the same.
 final class MissingMethod: Sendable {
     @TaskLocal private static var current: MissingMethod?
 
+    private let method: OptionalMethod
+    private let receiver: ObjectIdentifier?
     private let noted = Guarded(false)
 
+    private init(_ method: OptionalMethod, of receiver: AnyObject?) {
+        self.method = method
+        self.receiver = receiver.map(ObjectIdentifier.init)
+    }
+
+    private var isNoted: Bool { noted.withLock { $0 } }
+
     /// Called by default bodies.
-    static func note() { current?.noted.withLock { $0 = true } }
+    ///
+    /// - Parameter receiver: The delegate; `nil` for an extension, of which a process has one.
+    static func note(_ method: OptionalMethod, of receiver: AnyObject? = nil) {
+        guard let current, current.method == method, current.receiver == receiver.map(ObjectIdentifier.init) else {
+            return
+        }
+        current.noted.withLock { $0 = true }
+    }
 
     /// Runs a call and says whether it reached an implementation.
-    static func isImplemented(_ call: () -> Void) -> Bool {
-        let mark = MissingMethod()
+    ///
+    /// - Parameter receiver: The delegate that is called; `nil` for the extension.
+    static func isImplemented(
+        _ method: OptionalMethod, of receiver: AnyObject? = nil, _ call: () -> Void
+    ) -> Bool {
+        let mark = MissingMethod(method, of: receiver)
         $current.withValue(mark, operation: call)
-        return !mark.noted.withLock { $0 }
+        return !mark.isNoted
+    }
+
+    /// Runs an asynchronous call, and says with its result whether it reached an implementation.
+    ///
+    /// - Parameter receiver: The delegate that is called; `nil` for the extension.
+    nonisolated(nonsending) static func checking<Result>(
+        _ method: OptionalMethod, of receiver: AnyObject? = nil,
+        _ call: nonisolated(nonsending) () async -> Result
+    ) async -> (result: Result, isImplemented: Bool) {
+        let mark = MissingMethod(method, of: receiver)
+        let result = await $current.withValue(mark, operation: call)
+        return (result, !mark.isNoted)
     }
 }
 

@@ -32,10 +32,10 @@ package final class ScriptedExtension: ExtensionRunner {
 
     /// One call of an entry point.
     package struct Call: Hashable, Sendable {
-        package enum Kind: Hashable, Sendable { case content, finished, failed }
+        package enum Kind: Hashable, Sendable { case content, event, finished, failed }
         package var kind: Kind
         package var app: String
-        /// Of the download; empty for a content request.
+        /// Of the download; empty for a content request or event.
         package var identifier: String
         package var uniqueIdentifier: String
         /// The service's process, counted from 1.
@@ -106,6 +106,7 @@ package final class ScriptedExtension: ExtensionRunner {
         var outcome: EntryPointOutcome?
         switch entry {
         case .contentRequest(_, let manifest, _, _): outcome = answer(manifest: manifest, target)
+        case .applicationEvent: outcome = .notImplemented
         case .finished(let request, let path): outcome = answer(request, path: path, number)
         case .failed(let request, _): outcome = answer(request, path: nil, number)
         }
@@ -125,6 +126,7 @@ package final class ScriptedExtension: ExtensionRunner {
         let (kind, request): (Call.Kind, DownloadRequest?) =
             switch entry {
             case .contentRequest: (.content, nil)
+            case .applicationEvent: (.event, nil)
             case .finished(let request, _): (.finished, request)
             case .failed(let request, _): (.failed, request)
             }

@@ -19,8 +19,9 @@ private let methods: [any WireMethod.Type] = [
     ManagerInterface.StartForeground.self, ManagerInterface.Cancel.self, ManagerInterface.CurrentDownloads.self,
     ManagerInterface.Events.self, ManagerInterface.SetDelegate.self, ManagerInterface.Answer.self,
     ManagerInterface.AcquireControl.self, ManagerInterface.ReleaseControl.self,
-    ExtensionInterface.ContentRequest.self, ExtensionInterface.DownloadFailed.self,
-    ExtensionInterface.DownloadFinished.self, ExtensionInterface.WillTerminate.self,
+    ExtensionInterface.ContentRequest.self, ExtensionInterface.ApplicationEvent.self,
+    ExtensionInterface.DownloadFailed.self, ExtensionInterface.DownloadFinished.self,
+    ExtensionInterface.WillTerminate.self,
     VarlinkService.GetInfo.self, VarlinkService.GetInterfaceDescription.self,
 ]
 

@@ -94,16 +94,24 @@ internal import Testing
         final class Empty: NSObject, BADownloadManagerDelegate {}
         final class Full: NSObject, BADownloadManagerDelegate {
             func download(_ download: BADownload, finishedWithFileURL fileURL: URL) {
-                #expect(!MissingMethod.isImplemented { Empty().download(download, finishedWithFileURL: fileURL) })
+                let empty = Empty()
+                #expect(
+                    !MissingMethod.isImplemented(.finished, of: empty) {
+                        empty.download(download, finishedWithFileURL: fileURL)
+                    })
             }
         }
         let download = makeDownload()
         let file = URL(fileURLWithPath: "/file")
         let empty: any BADownloadManagerDelegate = Empty()
         let full: any BADownloadManagerDelegate = Full()
-        #expect(!MissingMethod.isImplemented { empty.download(download, finishedWithFileURL: file) })
-        #expect(MissingMethod.isImplemented { full.download(download, finishedWithFileURL: file) })
-        #expect(!MissingMethod.isImplemented { full.download(download, failedWithError: CancellationError()) })
+        #expect(
+            !MissingMethod.isImplemented(.finished, of: empty) { empty.download(download, finishedWithFileURL: file) })
+        #expect(MissingMethod.isImplemented(.finished, of: full) { full.download(download, finishedWithFileURL: file) })
+        #expect(
+            !MissingMethod.isImplemented(.failed, of: full) {
+                full.download(download, failedWithError: CancellationError())
+            })
     }
 
     @Test("The asynchronous challenge method falls back on the one with a handler, and takes its first answer")

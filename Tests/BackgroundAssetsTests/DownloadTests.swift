@@ -135,7 +135,7 @@ internal import Testing
         streamed.httpBodyStream = InputStream(data: Data([1]))
         func obstacle(_ request: URLRequest) -> String? {
             BAURLDownload(identifier: "x", request: request, fileSize: 0, applicationGroupIdentifier: "g")
-                .content.obstacle
+                .content.obstacle.map { "\($0.reason); \($0.remedy)" }
         }
         #expect(obstacle(makeRequest()) == nil)
         #expect(obstacle(large)?.contains("larger") == true)

@@ -91,6 +91,11 @@ package actor ProcessExtensionRunner: ExtensionRunner {
                     essentialRemaining: essentialRemaining)
                 process.send(try WireCodec.call(ExtensionInterface.ContentRequest.self, parameters, more: true))
                 return try await downloads(from: process)
+            case .applicationEvent(let request, let remaining, let essentialRemaining):
+                let parameters = ExtensionInterface.ApplicationEvent.Parameters(
+                    request: Int64(request.rawValue), remaining: remaining, essentialRemaining: essentialRemaining)
+                process.send(try WireCodec.call(ExtensionInterface.ApplicationEvent.self, parameters))
+                return try await handled(ExtensionInterface.ApplicationEvent.self, from: process) { $0.implemented }
             case .finished(let request, let path):
                 let parameters = ExtensionInterface.DownloadFinished.Parameters(
                     download: WireDownload(request, state: 3), path: path)
