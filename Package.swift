@@ -168,6 +168,11 @@ let tests: [Target] = [
     .executableTarget(
         name: "FixtureApp", dependencies: ["BackgroundAssets", "FixturePlan"], path: "Tests/Fixtures/FixtureApp",
         swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
+    // The same extension as a source of 2022 would have it, also in the language mode of its day.
+    .executableTarget(
+        name: "FixtureExtension2022", dependencies: ["BackgroundAssets", "ExtensionFoundation", "FixturePlan"],
+        path: "Tests/Fixtures/FixtureExtension2022",
+        swiftSettings: strict + [.swiftLanguageMode(.v5), .treatWarning("DeprecatedDeclaration", as: .warning)]),
     .executableTarget(
         name: "FixtureExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation", "FixturePlan", "os"],
         path: "Tests/Fixtures/FixtureExtension",

@@ -44,7 +44,7 @@ package struct Admission: Sendable {
         guard !request.isEssential else {
             throw AssetsError(
                 .essentialDownloadNotPermitted,
-                "\(request.identifier): essential downloads can only be returned from an install or update request",
+                "\(request.shownIdentifier): essential downloads can only be returned from an install or update request",
                 remedy: "schedule removingEssential() instead")
         }
         try check(request)
@@ -61,11 +61,11 @@ package struct Admission: Sendable {
         var identifiers: Set<String> = []
         for request in requests {
             guard identifiers.insert(request.identifier).inserted else {
-                throw AssetsError(.downloadAlreadyScheduled, "\(request.identifier): answered twice in one set")
+                throw AssetsError(.downloadAlreadyScheduled, "\(request.shownIdentifier): answered twice in one set")
             }
             if request.isEssential && content != .install && content != .update {
                 throw AssetsError(
-                    .essentialDownloadNotPermitted, "\(request.identifier): essential in a periodic request")
+                    .essentialDownloadNotPermitted, "\(request.shownIdentifier): essential in a periodic request")
             }
             try check(request)
             try charge(request)
@@ -121,7 +121,7 @@ package struct Admission: Sendable {
         }
         guard app.description.sharedGroups.contains(request.group) else {
             throw refuse(
-                "the app group \(request.group) is not in the entitlements of both app and extension",
+                "the app group \(request.group.shortened) is not in the entitlements of both app and extension",
                 remedy: "declare it in com.apple.security.application-groups of both")
         }
         try checkSizes(of: request, refuse)
@@ -129,7 +129,7 @@ package struct Admission: Sendable {
         guard admits(host: origin.host) else {
             throw AssetsError(
                 .disallowedByDomain,
-                "\(request.identifier): the host \(origin.host) is not allowed before the first launch",
+                "\(request.shownIdentifier): the host \(origin.host) is not allowed before the first launch",
                 remedy: "add it to BADownloadDomainAllowList")
         }
     }
@@ -158,7 +158,7 @@ package struct Admission: Sendable {
         func refuse(_ key: String, _ left: Int64) -> AssetsError {
             AssetsError(
                 .wouldExceedAllowance,
-                "\(request.identifier): \(request.size) bytes, but \(left) bytes are left of \(key)",
+                "\(request.shownIdentifier): \(request.size) bytes, but \(left) bytes are left of \(key)",
                 remedy: "raise \(key) in the app's Info.plist")
         }
         if request.isEssential {
@@ -176,11 +176,17 @@ package struct Admission: Sendable {
 extension DownloadRequest {
     /// The identifier as it can stand in a message.
     package var shownIdentifier: String {
-        identifier.isEmpty ? "a download without identifier" : String(identifier.prefix(80))
+        identifier.isEmpty ? "a download without identifier" : identifier.shortened
     }
 }
 
 extension String {
+    /// Characters of an app's text in a message for people.
+    private static let shownMax = 80
+
+    /// As it can stand in a message for people.
+    fileprivate var shortened: String { String(prefix(Self.shownMax)) }
+
     /// 36 characters, upper case, dashes in their places.
     fileprivate var isCanonicalUUID: Bool {
         utf8.count == 36

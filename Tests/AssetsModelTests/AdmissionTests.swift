@@ -31,6 +31,38 @@ struct AdmissionTests {
         return nil
     }
 
+    @Test("A manifest that is charged later leaves its room, and is charged once")
+    func reservedManifest() throws {
+        var admission = Admission(app: Self.app(), allowsLoopbackHTTP: false)
+        admission.reserveManifest(bytes: 30)
+        #expect(admission.essentialRemaining == 20 && admission.remaining == 100)
+        #expect(admission.ledger == AllowanceLedger())
+        admission.chargeManifest(bytes: 20)
+        #expect(admission.essentialRemaining == 0 && admission.ledger.essential == 20)
+        admission.reserveManifest(bytes: .max)
+        #expect(admission.essentialRemaining == 0)
+        var launched = Admission(app: Self.app(launched: true), allowsLoopbackHTTP: false)
+        launched.reserveManifest(bytes: .max)
+        #expect(launched.remaining == nil && launched.essentialRemaining == nil)
+        try launched.schedule(Self.request(size: .max))
+    }
+
+    @Test("Texts of an app do not make a reason long")
+    func shortReasons() {
+        let long = String(repeating: "x", count: 10_000)
+        let requests = [
+            Self.request(long), Self.request(long, essential: true), Self.request(group: long),
+            Self.request(url: "https://" + long), Self.request(url: long), Self.request(long, size: 1000),
+        ]
+        for request in requests {
+            var admission = Admission(app: Self.app(), allowsLoopbackHTTP: false)
+            do throws(AssetsError) {
+                try admission.schedule(request)
+                Issue.record("admitted")
+            } catch { #expect(error.description.utf8.count < 600, "\(error)") }
+        }
+    }
+
     @Test("Requests that cannot be are refused with their code")
     func refusals() {
         let long = String(repeating: "x", count: PolicyNumbers.identifierMax + 1)

@@ -176,6 +176,46 @@ final class Half: NSObject, BADownloadManagerDelegate, Sendable {
         #expect(service.asked.entries == [])
     }
 
+    @Test("What no message can carry is refused without asking, with a reason that is short")
+    func impossible() throws {
+        var streamed = makeRequest()
+        streamed.httpBodyStream = InputStream(data: Data([1]))
+        let large = String(repeating: "x", count: WireLimit.messageMax)
+        for (identifier, request) in [("a", streamed), (large, makeRequest()), ("", streamed)] {
+            let download = BAURLDownload(
+                identifier: identifier, request: request, fileSize: 0, applicationGroupIdentifier: "g")
+            for call in [manager.scheduleDownload, manager.startForegroundDownload] {
+                let error = try #require(#expect(throws: NSError.self) { try call(download) })
+                #expect(error.domain == BAErrorDomain && error.code == BAErrorCode.downloadFailedToStart.rawValue)
+                #expect((1..<300).contains(error.localizedFailureReason?.utf8.count ?? 0))
+                #expect(error.localizedRecoverySuggestion?.isEmpty == false)
+            }
+            #expect(download.state == .created)
+        }
+        #expect(service.asked.entries == [])
+    }
+
+    @Test("What the service has no code for is a download that failed to start, with the service's word as the cause")
+    func unknownCode() async throws {
+        for call in [ManagerInterface.Schedule.name, ManagerInterface.StartForeground.name] {
+            let refusal: FakeService.Handler = { call in
+                call.socket.write(
+                    try WireCodec.error(
+                        ManagerInterface.refused, Refusal(code: 1010, reason: "the disk is full", remedy: "free some")))
+            }
+            service.on(ManagerInterface.Schedule.self, refusal)
+            service.on(ManagerInterface.StartForeground.self, refusal)
+            let isSchedule = call == ManagerInterface.Schedule.name
+            let error = await failure { [manager] in
+                let download = makeDownload()
+                try isSchedule ? manager.scheduleDownload(download) : manager.startForegroundDownload(download)
+            }
+            #expect(error?.domain == BAErrorDomain && error?.code == BAErrorCode.downloadFailedToStart.rawValue)
+            #expect(error?.localizedFailureReason == "the disk is full")
+            #expect((error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == 1010)
+        }
+    }
+
     @Test("All three forms fetch all pages, and the objects that live")
     func fetch() async throws {
         let mine = makeDownload("mine")

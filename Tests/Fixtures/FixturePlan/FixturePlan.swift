@@ -163,4 +163,6 @@ package enum FixtureName {
     /// Numbers in the group's preferences.
     package static let fromApp = "from app"
     package static let fromExtension = "from extension"
+    /// Key in the property list of the extension of 2022.
+    package static let items = "FixtureItems"
 }

@@ -18,6 +18,9 @@ struct FixtureBundle {
     var essentialAllowance: Int? = 256 << 20
     var domains = ["localhost"]
     var hasExtension = true
+    var extensionProgram = Products.appExtension
+    /// What the extension of 2022 schedules when the app is installed.
+    var itemsOf2022: [FixtureItem] = []
     /// Set in the app's Info.plist after everything else.
     var overrides: [String: Any] = [:]
 
@@ -46,9 +49,10 @@ struct FixtureBundle {
                 "EXAppExtensionAttributes": [
                     "EXExtensionPointIdentifier": "com.apple.background-asset-downloader-extension"
                 ],
+                FixtureName.items: String(decoding: try JSONEncoder().encode(itemsOf2022), as: UTF8.self),
             ])
         try list(appex + "/Entitlements.plist", ["com.apple.security.application-groups": [group]])
-        try copy(Products.appExtension, to: appex + "/FixtureExtension")
+        try copy(extensionProgram, to: appex + "/FixtureExtension")
         return app
     }
 

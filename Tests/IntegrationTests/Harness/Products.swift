@@ -24,4 +24,5 @@ enum Products {
     static let launcher = plainFolder + "/extension-launcher"
     static let app = plainFolder + "/FixtureApp"
     static let appExtension = plainFolder + "/FixtureExtension"
+    static let appExtension2022 = plainFolder + "/FixtureExtension2022"
 }
