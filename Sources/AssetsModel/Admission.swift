@@ -147,10 +147,9 @@ package struct Admission: Sendable {
         guard request.headers.count <= PolicyNumbers.headerFieldsMax, headerBytes <= PolicyNumbers.headerBytesMax else {
             throw refuse("the request has too many or too long header fields", "")
         }
-        let isClean = request.headers.allSatisfy { field in
-            !field.name.isEmpty && (field.name + field.value + request.method).utf8.allSatisfy { $0 >= 32 && $0 != 127 }
+        if let problem = RequestFields.problem(method: request.method, headers: request.headers) {
+            throw refuse(problem, "")
         }
-        guard isClean else { throw refuse("a header field of the request holds control characters", "") }
     }
 
     private mutating func charge(_ request: DownloadRequest) throws(AssetsError) {

@@ -31,6 +31,23 @@ package enum ASCIIText {
     }
 }
 
+/// What an app may put into a request.
+package enum RequestFields {
+    /// Methods whose answer has no body, or none that is a file.
+    private static let refusedMethods = ["HEAD", "CONNECT", "TRACE", "OPTIONS"]
+
+    /// Why a request cannot be sent; nil when it can.
+    package static func problem(method: String, headers: [HeaderField]) -> String? {
+        guard ASCIIText.isToken(method), !refusedMethods.contains(method) else {
+            return "the method \(method.prefix(20)) brings no file"
+        }
+        let bad = headers.first { field in
+            !ASCIIText.isToken(field.name) || !field.value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 9 }
+        }
+        return bad.map { "the header field \($0.name.prefix(40)) holds characters that no header field may hold" }
+    }
+}
+
 /// Names of one version of a resource that another request can be tied to.
 package enum Validator {
     /// Bytes of a tag or date that is kept; a longer one is as good as none.

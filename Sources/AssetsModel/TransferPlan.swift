@@ -208,18 +208,8 @@ extension TransferPlan {
     }
 
     private func checkRequest() throws(DownloadFailure) {
-        let refusedMethods = ["HEAD", "CONNECT", "TRACE", "OPTIONS"]
-        guard ASCIIText.isToken(order.method), !refusedMethods.contains(order.method) else {
-            throw DownloadFailure(
-                AssetsError(.downloadFailedToStart, "the method \(order.method.prefix(20)) brings no file"))
-        }
-        for field in order.headers {
-            guard ASCIIText.isToken(field.name), field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 9 })
-            else {
-                throw DownloadFailure(
-                    AssetsError(
-                        .downloadFailedToStart, "the header field \(field.name.prefix(40)) holds control characters"))
-            }
+        if let problem = RequestFields.problem(method: order.method, headers: order.headers) {
+            throw DownloadFailure(AssetsError(.downloadFailedToStart, problem))
         }
     }
 

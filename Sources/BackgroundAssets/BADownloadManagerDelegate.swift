@@ -5,22 +5,33 @@ public import FoundationNetworking
 
 /// Takes messages about the downloads of an app and its extension.
 ///
-/// All methods have a default, so implement those you need. Messages come one at a time on a queue of the framework, never
-/// on the main thread. They concern all downloads of the app, whoever scheduled them; tell them apart by
-/// ``BADownload/uniqueIdentifier``.
+/// Messages come one at a time on a queue of the framework, never on the main thread. They concern all downloads of the app,
+/// whoever scheduled them; tell them apart by ``BADownload/uniqueIdentifier``. A method may block, call the manager and wait
+/// for exclusive control: it holds up its own process only.
 ///
-/// A message about a failed or finished download for which no running process has a method goes to the extension.
+/// A message about a failed or finished download, or a challenge, for which no running process has a method goes to the
+/// extension, which is started for it. For the others nobody is started, and nothing is kept for later.
 ///
-/// A method counts as implemented where the class declares its conformance. A method that only a subclass adds is not
-/// seen: write it, empty, in the base class and override it.
+/// On Apple's systems the methods are optional. There is no Objective-C here, so each has a default that tells the system
+/// that it is missing; implement those you need. Two things differ. To call a method of a delegate yourself write
+/// `delegate?.downloadDidBegin(download)`, without the second question mark. And a method counts as implemented where the
+/// class declares its conformance: one that only a subclass adds is not seen. Write it, empty, in the base class and override
+/// it; a line on standard error says so once.
 public protocol BADownloadManagerDelegate: NSObjectProtocol {
-    /// Bytes of the download begin to be fetched.
+    /// Bytes of the download begin to be fetched, or go on being fetched after a pause.
+    ///
+    /// - Parameter download: The download.
     func downloadDidBegin(_ download: BADownload)
 
-    /// The download stopped for now; the system goes on with it later.
+    /// The download stopped for now; the system goes on with it later. Promotion to the foreground pauses a download, too.
+    ///
+    /// - Parameter download: The download.
     func downloadDidPause(_ download: BADownload)
 
     /// Bytes have arrived.
+    ///
+    /// Reported for every download, whether in the foreground or not, at most ten times a second each, and once more at the
+    /// end. Reports that a busy callback has kept waiting arrive as one.
     ///
     /// - Parameters:
     ///   - download: The download they belong to.
@@ -33,16 +44,27 @@ public protocol BADownloadManagerDelegate: NSObjectProtocol {
 
     /// The server wants to know who asks.
     ///
+    /// Answer soon: a server does not wait for long. Linux's Foundation has challenges of passwords only, none of trust in a
+    /// server.
+    ///
     /// - Parameters:
     ///   - download: The download that is held up.
     ///   - challenge: What the server asks.
-    ///   - completionHandler: Takes the answer: what to do, and a credential only with `.useCredential`. Answer soon.
+    ///   - completionHandler: Takes the answer, on any thread: what to do, and a credential only with `.useCredential`. The
+    ///     first call counts. It is `@Sendable` in this requirement, so that implementations may have it either way.
     func download(
         _ download: BADownload, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-    /// The server wants to know who asks; the asynchronous form of the method with a completion handler. Implement one of
-    /// the two.
+    /// The server wants to know who asks; the asynchronous form of the method with a completion handler.
+    ///
+    /// For Objective-C both are one method; here they are two, and the framework calls this one. Its default calls the other.
+    /// Implement one of the two.
+    ///
+    /// - Parameters:
+    ///   - download: The download that is held up.
+    ///   - challenge: What the server asks.
+    /// - Returns: What to do, and a credential only with `.useCredential`.
     func download(_ download: BADownload, didReceive challenge: URLAuthenticationChallenge) async -> (
         URLSession.AuthChallengeDisposition, URLCredential?
     )
@@ -66,6 +88,12 @@ public protocol BADownloadManagerDelegate: NSObjectProtocol {
     func download(_ download: BADownload, finishedWithFileURL fileURL: URL)
 
     /// The spelling of 2022 for progress. The default of the newer method calls it.
+    ///
+    /// - Parameters:
+    ///   - download: The download that the bytes belong to.
+    ///   - bytesWritten: Bytes since the last such message.
+    ///   - totalBytesWritten: Bytes so far.
+    ///   - totalExpectedBytes: Bytes of the whole file; 0 when unknown.
     @available(
         *, deprecated, renamed: "download(_:didWriteBytes:totalBytesWritten:totalBytesExpectedToWrite:)"
     )

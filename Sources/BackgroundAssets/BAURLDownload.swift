@@ -5,8 +5,8 @@ public import FoundationNetworking
 
 /// The download of a file that a web server has.
 ///
-/// Making one never fails. What is wrong with it (a scheme other than https, a group the app is not entitled to, a
-/// negative size, an empty identifier) is said by the error of the call that schedules it.
+/// Making one never fails and never traps. What is wrong with it (a scheme other than https, a group the app is not entitled to, a
+/// negative size, an empty identifier or one of more than 1024 bytes of UTF-8, a body that is a stream) is said by the error of the call that schedules it.
 open class BAURLDownload: BADownload, @unchecked Sendable {
     /// Makes a download.
     ///
@@ -35,7 +35,8 @@ open class BAURLDownload: BADownload, @unchecked Sendable {
     /// - Parameters:
     ///   - identifier: A name of the app's choice. One download of the app has it at a time.
     ///   - request: The https request to send.
-    ///   - fileSize: The exact size of the file in bytes; 0 means unknown.
+    ///   - fileSize: The exact size of the file in bytes; 0 means unknown. A file of another size is a warning in the
+    ///     device's journal: Apple's headers say that such a download fails, its samples pass 0.
     ///   - applicationGroupIdentifier: The app group in whose container the file arrives.
     public convenience init(
         identifier: String, request: URLRequest, fileSize: Int, applicationGroupIdentifier: String
@@ -46,6 +47,11 @@ open class BAURLDownload: BADownload, @unchecked Sendable {
     }
 
     /// Makes a download that is not essential, of unknown size, with the default priority.
+    ///
+    /// - Parameters:
+    ///   - identifier: A name of the app's choice. One download of the app has it at a time.
+    ///   - request: The https request to send.
+    ///   - applicationGroupIdentifier: The app group in whose container the file arrives.
     @available(
         *, deprecated, message: "say the file's size: init(identifier:request:fileSize:applicationGroupIdentifier:)"
     )
@@ -56,6 +62,12 @@ open class BAURLDownload: BADownload, @unchecked Sendable {
     }
 
     /// Makes a download that is not essential, of unknown size.
+    ///
+    /// - Parameters:
+    ///   - identifier: A name of the app's choice. One download of the app has it at a time.
+    ///   - request: The https request to send.
+    ///   - applicationGroupIdentifier: The app group in whose container the file arrives.
+    ///   - priority: How urgent it is among the app's downloads.
     @available(
         *, deprecated,
         message: "say the file's size: init(identifier:request:essential:fileSize:applicationGroupIdentifier:priority:)"

@@ -5,7 +5,7 @@ internal import Foundation
 
 /// Lines on standard error.
 enum Diagnostics {
-    private static let warned = Guarded(Set<String>())
+    private static let warned = Guarded(Set<ObjectIdentifier>())
 
     static func warn(_ text: String) {
         FileHandle.standardError.write(Data("BackgroundAssets: \(text)\n".utf8))
@@ -14,8 +14,8 @@ enum Diagnostics {
     /// Warns once of a delegate whose class inherits its conformance: what only the subclass implements is not seen.
     static func checkConformance(of delegate: any BADownloadManagerDelegate) {
         guard let parent = inheritedConformance(of: delegate) else { return }
-        let type = String(reflecting: type(of: delegate))
-        guard warned.withLock({ $0.insert(type).inserted }) else { return }
+        let type = type(of: delegate)
+        guard warned.withLock({ $0.insert(ObjectIdentifier(type)).inserted }) else { return }
         warn(
             "\(type) inherits its conformance to BADownloadManagerDelegate from \(parent); a delegate method that only "
                 + "the subclass has is not called: write it, empty, in \(parent) and override it")
@@ -26,6 +26,6 @@ enum Diagnostics {
         guard let parent = Mirror(reflecting: delegate).superclassMirror?.subjectType,
             parent is any BADownloadManagerDelegate.Type
         else { return nil }
-        return String(reflecting: parent)
+        return "\(parent)"
     }
 }

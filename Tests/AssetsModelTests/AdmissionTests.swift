@@ -68,6 +68,13 @@ struct AdmissionTests {
         let long = String(repeating: "x", count: PolicyNumbers.identifierMax + 1)
         var badHeader = Self.request()
         badHeader.headers = [HeaderField(name: "X", value: "a\r\nHost: evil")]
+        func method(_ method: String) -> DownloadRequest {
+            var request = Self.request()
+            request.method = method
+            return request
+        }
+        var badName = Self.request()
+        badName.headers = [HeaderField(name: "X: a\r\nHost", value: "evil")]
         var bigBody = Self.request()
         bigBody.body = [UInt8](repeating: 0, count: PolicyNumbers.requestBodyMax + 1)
         let cases: [(DownloadRequest, AssetsError.Code?)] = [
@@ -88,6 +95,11 @@ struct AdmissionTests {
             (Self.request(essential: true), .essentialDownloadNotPermitted),
             (Self.request(size: 101), .wouldExceedAllowance),
             (badHeader, .downloadFailedToStart),
+            (badName, .downloadFailedToStart),
+            (method("POST"), nil),
+            (method("GET / HTTP/1.1\r\nHost: evil"), .downloadFailedToStart),
+            (method(""), .downloadFailedToStart),
+            (method("HEAD"), .downloadFailedToStart),
             (bigBody, .downloadFailedToStart),
         ]
         for (request, expected) in cases {
