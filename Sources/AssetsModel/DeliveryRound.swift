@@ -32,6 +32,8 @@ package struct DeliveryRound: Hashable, Sendable {
 
     private var state: State = .idle
     private var deaths = 0
+    /// Sessions whose answer was waited for in vain: it may still come.
+    private var late: Set<String> = []
 
     package init() {}
 
@@ -44,16 +46,28 @@ package struct DeliveryRound: Hashable, Sendable {
     }
 
     package mutating func answer(session: String, handled: Bool) -> [Action] {
-        guard case .delegates(var pending, let before) = state, pending.remove(session) != nil else { return [] }
+        let isLate = late.remove(session) != nil
+        guard case .delegates(var pending, let before) = state, pending.remove(session) != nil || isLate else {
+            return isLate && handled ? handledLate() : []
+        }
         return settle(pending: pending, handled: before || handled)
     }
 
-    /// The session's process is gone, or its delegate is.
+    /// Nobody has taken the message yet, and now it turns out that nobody needs to.
+    private mutating func handledLate() -> [Action] {
+        guard state == .waitingForExtension else { return [] }
+        state = .closed
+        return [.close(.handled)]
+    }
+
+    /// The session's process is gone.
     package mutating func sessionEnded(_ session: String) -> [Action] { answer(session: session, handled: false) }
 
-    /// Nobody may keep a message longer than the answer limit.
+    /// Nobody may keep a message longer than the answer limit. A late *handled* ends the round all the same, as long as
+    /// nobody else has the message.
     package mutating func answerTimerFired() -> [Action] {
-        guard case .delegates(_, let handled) = state else { return [] }
+        guard case .delegates(let pending, let handled) = state else { return [] }
+        late.formUnion(pending)
         return settle(pending: [], handled: handled)
     }
 

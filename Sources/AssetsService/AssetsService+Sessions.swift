@@ -52,8 +52,10 @@ extension AssetsService {
         try check(session: id, app: app)
         guard sessions[id]?.hasDelegate != isPresent else { return }
         sessions[id]?.hasDelegate = isPresent
+        // What was sent to a delegate that is gone is answered all the same: its callback may be running.
+        guard isPresent else { return }
         for round in roundsInOrder where round.record.app == app {
-            change(round.record.id) { isPresent ? $0.delegateAppeared(id) : $0.sessionEnded(id) }
+            change(round.record.id) { $0.delegateAppeared(id) }
         }
     }
 

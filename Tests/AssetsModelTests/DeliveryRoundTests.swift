@@ -36,8 +36,30 @@ struct DeliveryRoundTests {
         _ = round.begin(sessions: ["silent"])
         #expect(round.answerTimerFired() == [.callExtension])
         #expect(round.answerTimerFired() == [])
+        #expect(round.extensionTakes() == true)
         // Its late answer changes nothing: the extension has the message.
         #expect(round.answer(session: "silent", handled: true) == [])
+        #expect(round.extensionHandled() == [.close(.handled)])
+    }
+
+    @Test("A delegate that was late has handled the message, unless somebody else has it by then")
+    func late() {
+        var round = DeliveryRound()
+        _ = round.begin(sessions: ["late", "mute", "gone"])
+        #expect(round.answer(session: "gone", handled: false) == [])
+        #expect(round.answerTimerFired() == [.callExtension])
+        #expect(round.answer(session: "gone", handled: true) == [])
+        #expect(round.answer(session: "late", handled: false) == [])
+        #expect(round.answer(session: "late", handled: true) == [])
+        #expect(round.answer(session: "mute", handled: true) == [.close(.handled)])
+        #expect(round.extensionTakes() == false)
+
+        var other = DeliveryRound()
+        _ = other.begin(sessions: ["late"])
+        _ = other.answerTimerFired()
+        #expect(other.delegateAppeared("new") == [.send(to: ["new"]), .setAnswerTimer])
+        #expect(other.answer(session: "late", handled: true) == [])
+        #expect(other.answer(session: "new", handled: false) == [.close(.handled)])
     }
 
     @Test("While it waits for the extension a new delegate gets it instead; once handled nobody does")
