@@ -58,6 +58,47 @@ struct MessageSimulationTests {
         #expect(try device.row(.fileDeleted)?.reason == .unmoved)
     }
 
+    @Test("A delegate that is taken away in its callback has handled the message, and the extension stays asleep")
+    func delegateTakenAway() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 2)
+        try device.start()
+        let events = Guarded<[SessionEvent]>([])
+        let session = try device.call { service in
+            let id = service.openSession(app: Scenario.app, isExtension: false) { event in
+                events.withLock { $0.append(event) }
+            }
+            try service.setDelegate(true, session: id, app: Scenario.app)
+            return id
+        }
+        _ = try device.install(scenario.source)
+        let finished = { events.withLock { $0.filter { if case .finished = $0 { true } else { false } } } }
+        try device.loop.run(until: { finished().count == 4 })
+        try device.call { try $0.setDelegate(false, session: session, app: Scenario.app) }
+        for case .finished(_, _, let number) in finished() {
+            try device.call { try $0.answer(session: session, app: Scenario.app, number: number, isHandled: true) }
+        }
+        try device.call { $0.closeSession(session) }
+        try device.settle()
+        #expect(device.extensions.calls.map(\.kind) == [.content])
+        let closed = try device.journal().filter { $0.event == .messageClosed }
+        #expect(closed.count == 4 && closed.allSatisfy { $0.reason == .none })
+    }
+
+    @Test("An extension without the content request is told of the occasion before the gate opens")
+    func occasion() throws {
+        var scenario = Scenario()
+        scenario.contentAnswers = [.notImplemented]
+        let device = scenario.device(seed: 4)
+        try device.installAndSettle(scenario)
+        #expect(device.extensions.calls.map(\.kind) == [.content, .event])
+        let rows = try device.journal()
+        let opened = try #require(rows.firstIndex { $0.event == .gateOpened })
+        let called = try #require(rows.lastIndex { $0.event == .extensionCalled })
+        #expect(called < opened && rows[called].detail == "applicationDidInstall(metadata:)")
+        #expect(rows[opened].detail == "nothing-essential")
+    }
+
     @Test("A delegate that handles a message keeps it from the extension")
     func delegate() throws {
         let scenario = Scenario()
