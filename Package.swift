@@ -81,7 +81,7 @@ let libraries: [Target] = [
     .target(
         name: "BackgroundAssets",
         dependencies: ["AssetsWire", "AssetsOS", "AssetsClient", "CRepair", "ExtensionFoundation"],
-        swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
+        swiftSettings: strict),
     .target(name: "CommandLineKit", dependencies: ["AssetsOS"], swiftSettings: strict),
     .target(
         name: "AssetsCommands",

@@ -113,9 +113,8 @@ extension BADownloadManagerDelegate {
         _ download: BADownload, didWriteBytes bytesWritten: Int64, totalBytesWritten: Int64,
         totalBytesExpectedToWrite totalExpectedBytes: Int64
     ) {
-        self.download(
-            download, bytesWritten: bytesWritten, totalBytesWritten: totalBytesWritten,
-            totalExpectedBytes: totalExpectedBytes)
+        Calls2022.shared.tell(
+            self, of: download, written: bytesWritten, total: totalBytesWritten, expected: totalExpectedBytes)
     }
 
     /// Does nothing.

@@ -138,13 +138,13 @@ extension BADownloaderExtension {
 
     /// Calls the method of 2022, which does nothing unless implemented.
     public func backgroundDownload(_ failedDownload: BADownload, failedWithError error: any Error) {
-        backgroundDownloadDidFail(failedDownload: failedDownload)
+        Calls2022.shared.tell(self, ofFailed: failedDownload)
     }
 
     /// Calls the method of 2022. Where that is missing too the file stays where it is and may be deleted when space is
     /// needed.
     public func backgroundDownload(_ finishedDownload: BADownload, finishedWithFileURL fileURL: URL) {
-        backgroundDownloadDidFinish(finishedDownload: finishedDownload, fileURL: fileURL)
+        Calls2022.shared.tell(self, ofFinished: finishedDownload, at: fileURL)
     }
 
     /// Does nothing.

@@ -131,12 +131,10 @@ extension BADownloaderExtension {
         let information = BAAppExtensionInfo(parameters.remaining, essential: parameters.essentialRemaining)
         perform { [instance] in
             MissingMethod.isImplemented(.applicationEvent) {
-                switch BAContentRequest(rawValue: Int(clamping: parameters.request)) {
-                case .install: instance.applicationDidInstall(metadata: information)
-                case .update: instance.applicationDidUpdate(metadata: information)
-                case .periodic: instance.checkForUpdates(metadata: information)
-                case .languageChange, nil: MissingMethod.note(.applicationEvent)
+                guard let request = BAContentRequest(rawValue: Int(clamping: parameters.request)) else {
+                    return MissingMethod.note(.applicationEvent)
                 }
+                Calls2022.shared.tell(instance, of: request, information)
             }
         } ended: { [self] isImplemented in
             reply(
@@ -175,7 +173,7 @@ extension BADownloaderExtension {
 
     private func willTerminate() {
         perform { [instance] in
-            instance.extensionWillTerminate()
+            Calls2022.shared.tellOfEnd(instance)
         } ended: { [self] _ in
             reply(ExtensionInterface.WillTerminate.self, Nothing())
         }
