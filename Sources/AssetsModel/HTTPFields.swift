@@ -19,7 +19,11 @@ package enum ASCIIText {
 
     /// A name of a header field or a method: section 5.6.2 of RFC 9110.
     package static func isToken(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { isLetter($0) || isDigit($0) || tokenSigns.contains($0) }
+        !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
+    }
+
+    package static func isTokenByte(_ byte: UInt8) -> Bool {
+        isLetter(byte) || isDigit(byte) || tokenSigns.contains(byte)
     }
 
     private static let tokenSigns = [UInt8]("!#$%&'*+-.^_`|~".utf8)

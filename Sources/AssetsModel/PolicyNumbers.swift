@@ -22,6 +22,29 @@ package enum PolicyNumbers {
     /// Pause after the first death in a callback; it doubles each time.
     package static let redeliveryPause = Duration.seconds(2)
 
+    // MARK: Challenges
+
+    /// A challenge that nobody has answered so long after it was delivered: the server has given up by then as well.
+    package static let challengeLimit = Duration.seconds(30)
+    /// Credentials that one download may have refused before it fails: an answer that is always the same would go on
+    /// for ever.
+    package static let refusedCredentialsMax = 16
+    /// Downloads of one app whose challenges are open at a time; the others are not started meanwhile.
+    package static let openChallengesMax = 8
+    /// Bytes of a name, and of a password.
+    package static let credentialMax = 4 << 10
+    /// Protection spaces of one app whose credentials are remembered; the oldest goes.
+    package static let rememberedCredentialsMax = 64
+    /// Bytes of one WWW-Authenticate field that is read, schemes in all of them, parameters of one scheme: tokens of
+    /// single sign-on are larger, but nobody here understands them.
+    package static let authenticateFieldMax = 8 << 10
+    package static let authenticationOffersMax = 8
+    package static let authenticationParametersMax = 32
+    /// Bytes of a realm: it is shown to people.
+    package static let realmMax = 1 << 10
+    /// Nonces in a row that a server may call out of date before the credential counts as refused.
+    package static let staleNoncesMax = 2
+
     // MARK: Extension
 
     /// An idle extension is ended this long after its last entry point returned.

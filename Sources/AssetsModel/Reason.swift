@@ -36,6 +36,9 @@ package enum Reason: String, Hashable, Sendable, CaseIterable, Codable {
     case declared
     case invalid
     case volume
+    /// A server asks who it is, or was not satisfied.
+    case challenge
+    case pin
 }
 
 /// What a journal row tells of.
@@ -73,6 +76,9 @@ package enum JournalEvent: String, Hashable, Sendable, CaseIterable, Codable {
     case messageHandled = "message-handled"
     case messageClosed = "message-closed"
     case fileDeleted = "file-deleted"
+    case challengeAsked = "challenge-asked"
+    case challengeAnswered = "challenge-answered"
+    case challengeTimedOut = "challenge-timed-out"
     case clientConnected = "client-connected"
     case clientRefused = "client-refused"
     case clientCutOff = "client-cut-off"

@@ -11,6 +11,8 @@ extension TransferPlan {
             return take(part: head, from: offset)
         case 301, 302, 303, 307, 308:
             return redirect(head, offset)
+        case 401:
+            return authenticate(head, offset)
         case 416 where offset > 0:
             return rangeRefused(head, offset)
         case 408, 425, 429, 500...599:
@@ -26,12 +28,31 @@ extension TransferPlan {
     private static func failure(status: Int) -> DownloadFailure {
         let code =
             switch status {
-            case 401, 407: URLErrorCode.userAuthenticationRequired
+            case 407: URLErrorCode.userAuthenticationRequired
             case 403: URLErrorCode.noPermissionsToReadFile
             case 404, 410: URLErrorCode.fileDoesNotExist
             default: URLErrorCode.badServerResponse
             }
         return DownloadFailure(domain: .url, code: code, reason: "the server answered \(status)")
+    }
+
+    /// The server asks who asks: a credential that is known is tried in this attempt, else somebody has to say.
+    private mutating func authenticate(_ head: TransportHead, _ offset: Int64) -> Action {
+        guard let address else { preconditionFailure("no address in \(state)") }
+        switch authentication.unauthorized(head, at: address) {
+        case .repeatRequest:
+            return follow(head, hop(to: address, offset: offset), offset)
+        case .ask(let challenge):
+            state = .done
+            return .challenge(challenge)
+        case .notSupported(let names):
+            state = .done
+            let why = names.isEmpty ? "does not say how to prove it" : "accepts only \(names)"
+            return .refuse(
+                DownloadFailure(
+                    domain: .url, code: URLErrorCode.userAuthenticationRequired,
+                    reason: "the server answered 401 and \(why)"), .challenge)
+        }
     }
 
     /// The version from its first byte on, whether or not a part was asked for.
@@ -49,6 +70,10 @@ extension TransferPlan {
 
     private mutating func take(_ start: Start) -> Action {
         self.start = start
+        if let address, var entry = authentication.sent {
+            entry.folder = address.folder
+            accepted = entry
+        }
         state = .taking(start, length: start.offset)
         return .take(start)
     }

@@ -14,6 +14,8 @@ package struct TransferPlan: Sendable {
         package var sizeMustMatch = false
         package var sizeLimit: Int64?
         package var allowsLoopbackHTTP = false
+        /// What is known for servers that ask who asks.
+        package var authentication = TransferAuthentication()
         /// Whether a redirect may lead to a host.
         package var admits: @Sendable (String) -> Bool = { _ in true }
         package init(url: String) { self.url = url }
@@ -71,6 +73,8 @@ package struct TransferPlan: Sendable {
         case complete(length: Int64)
         case interrupt(Interruption)
         case refuse(DownloadFailure, Reason)
+        /// Nothing goes on until somebody has answered this; the file keeps its bytes.
+        case challenge(ServerChallenge)
     }
 
     enum State: Hashable, Sendable {
@@ -92,6 +96,9 @@ package struct TransferPlan: Sendable {
     var sendsBody: Bool
     /// What is left of the app's header fields on the way.
     var headers: [HeaderField]
+    var authentication: TransferAuthentication
+    /// The credential with which the server sends the file, and where.
+    package internal(set) var accepted: SpaceCredential?
     /// Bytes of the file that this attempt brought.
     package internal(set) var received: Int64 = 0
     /// The version that the file belongs to, once the server has told.
@@ -103,6 +110,7 @@ package struct TransferPlan: Sendable {
         method = order.method
         sendsBody = order.hasBody
         headers = order.headers
+        authentication = order.authentication
     }
 
     /// The first request.
@@ -236,8 +244,13 @@ extension TransferPlan {
         return .request(hop(to: address, offset: offset), keeping: offset)
     }
 
-    func hop(to address: WebAddress, offset: Int64) -> Hop {
+    mutating func hop(to address: WebAddress, offset: Int64) -> Hop {
         var fields = headers
+        if let answer = authentication.field(for: address, method: method) {
+            // What the app sends by itself has been refused, or is not as new.
+            fields.removeAll { ASCIIText.isEqual($0.name, answer.name) }
+            fields.append(answer)
+        }
         fields.append(HeaderField(name: "Accept-Encoding", value: "identity"))
         if offset > 0, let validator = order.resume.flatMap({ $0.etag ?? $0.lastModified }) {
             fields.append(HeaderField(name: "Range", value: "bytes=\(offset)-"))

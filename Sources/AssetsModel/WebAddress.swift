@@ -40,7 +40,8 @@ package struct WebAddress: Hashable, Sendable {
         (host, port) = try Self.readAuthority(authority, scheme)
         self.scheme = scheme
         let path = reference.prefix { $0 != "?" }
-        self.path = path.isEmpty ? "/" : try Self.encode(path)
+        // Without dots: else libcurl would take them out, and ask for another path than a digest is made of.
+        self.path = path.isEmpty ? "/" : Self.removingDots(try Self.encode(path))
         query = try Self.encode(reference[path.endIndex...])
     }
 
@@ -77,6 +78,9 @@ package struct WebAddress: Hashable, Sendable {
         let name = host.contains(":") ? "[\(host)]" : host
         return "\(scheme.rawValue)://\(name)\(port == scheme.standardPort ? "" : ":\(port)")\(path)\(query)"
     }
+
+    /// What stands in the request line.
+    package var target: String { path + query }
 
     package func isSameOrigin(as other: WebAddress) -> Bool {
         scheme == other.scheme && host == other.host && port == other.port

@@ -80,6 +80,7 @@ extension AssetsService {
         await endExtension(of: app.id)
         apps[app.id] = nil
         for round in roundsInOrder where round.record.app == app.id { rounds[round.record.id] = nil }
+        credentials[app.id] = nil
         await removeDownloads(of: app.id)
         let shared = Set(apps.values.flatMap(\.description.groups))
         let containers =
@@ -121,6 +122,7 @@ extension AssetsService {
             leaving.formUnion(records.map(\.id))
             defer { forgetLeaving(records.map(\.id)) }
             for record in records {
+                forgetChallenges(of: record.id)
                 await stopTransfer(record.id)
                 foregroundHolders[record.id] = nil
                 await removeFiles(of: record)

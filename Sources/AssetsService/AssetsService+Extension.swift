@@ -8,6 +8,8 @@ struct ExtensionQueue {
         case contentRequest(ContentRequest, manifest: String)
         /// Unique identifier of a download whose message waits.
         case message(String)
+        /// Unique identifier of a download whose server asks.
+        case challenge(String)
     }
     /// An occasion on which the extension is asked what to download.
     enum Asking: Hashable {
@@ -55,6 +57,7 @@ extension AssetsService {
             switch work {
             case .contentRequest(let request, let manifest): await ask(app, request, manifest: manifest)
             case .message(let id): await tellExtension(app, id)
+            case .challenge(let id): await askExtension(app, challenge: id)
             }
             extensionQueues[app]?.current = nil
             extensionQueues[app]?.asking = nil
@@ -80,7 +83,7 @@ extension AssetsService {
         await seams.extensions.end(app: app)
     }
 
-    private func call(_ entry: EntryPoint, of app: AppRecord, limit: Duration?) async -> EntryPointOutcome {
+    func call(_ entry: EntryPoint, of app: AppRecord, limit: Duration?) async -> EntryPointOutcome {
         let started = seams.loop.now
         journal(.extensionCalled, .none, app: app.id, download: entry.download, entry.name)
         _ = try? await commit([])
@@ -92,7 +95,7 @@ extension AssetsService {
         switch outcome {
         case .downloads(let downloads):
             journal(.extensionAnswered, .none, app: app.id, "\(downloads.count) downloads after \(took)")
-        case .handled: journal(.extensionAnswered, .none, app: app.id, download: entry.download, "after \(took)")
+        case .handled, .answered: journal(.extensionAnswered, .none, app: app.id, download: entry.download, "after \(took)")
         case .notImplemented: journal(.extensionAnswered, .notImplemented, app: app.id, download: entry.download)
         case .died(let reason, let detail):
             journal(.extensionEnded, reason, app: app.id, download: entry.download, detail)
@@ -121,7 +124,7 @@ extension AssetsService {
         case .waiting, .finishing: preconditionFailure("message of a download in state \(round.record.state)")
         }
         switch await call(entry, of: app, limit: PolicyNumbers.answerLimit) {
-        case .handled, .downloads: change(id) { $0.extensionHandled() }
+        case .handled, .downloads, .answered: change(id) { $0.extensionHandled() }
         case .notImplemented: change(id) { $0.extensionLacksMethod() }
         case .died: change(id) { $0.extensionDied() }
         }
@@ -158,7 +161,7 @@ extension EntryPoint {
     fileprivate var download: String {
         switch self {
         case .contentRequest, .applicationEvent: ""
-        case .finished(let request, _), .failed(let request, _): request.uniqueIdentifier
+        case .finished(let request, _), .failed(let request, _), .challenge(let request, _): request.uniqueIdentifier
         }
     }
 }

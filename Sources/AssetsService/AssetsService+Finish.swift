@@ -41,7 +41,7 @@ extension AssetsService {
             .downloadFinished, .none, app: record.app, download: record.id,
             "\(record.request.identifier), \(intent.length) bytes")
         let changes: [StoreChange] = [.setDownloadState(id: record.id, .finished(intent))]
-        guard await save(changes, of: record.id, afterRestart: afterRestart) else { return await discard(intent) }
+        guard await save(changes, of: record.id, isRunning: !afterRestart) else { return await discard(intent) }
         record.state = .finished(intent)
         foregroundHolders[record.id] = nil
         noteEssentialEnded(record, received: intent.length)
@@ -58,12 +58,12 @@ extension AssetsService {
                 try await seams.disk.run { () throws(SystemCallError) in
                     try moveIntoPlace(files, partial: partial, intent: intent, mark: uniqueIdentifier)
                 }
-                return isWanted(record.id, afterRestart: afterRestart)
+                return isWanted(record.id, isRunning: !afterRestart)
             } catch {
                 journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(error)")
             }
             await seams.loop.pause(for: PolicyNumbers.storagePause)
-            guard isWanted(record.id, afterRestart: afterRestart) else { return false }
+            guard isWanted(record.id, isRunning: !afterRestart) else { return false }
         }
         return false
     }

@@ -66,7 +66,7 @@ extension AssetsService {
         var isAnswered = true
         switch outcome {
         case .downloads(let downloads): wanted = downloads.map(normalized)
-        case .handled, .notImplemented: break
+        case .handled, .answered, .notImplemented: break
         case .died: isAnswered = false
         }
         var admission = admission(for: app, manifest: manifestRow)

@@ -78,6 +78,7 @@ extension AssetsService {
         leaving.insert(record.id)
         defer { forgetLeaving([record.id]) }
         running[record.id]?.isCancelled = true
+        forgetChallenges(of: record.id)
         let folder = mayBeMoving(record) ? Self.ownPlace(finishTarget(of: record)) : nil
         var changes: [StoreChange] = [.removeDownload(id: record.id)]
         if let folder { changes.append(.openIntent(id: record.id, kind: "delete", payload: folder)) }
@@ -220,7 +221,9 @@ extension AssetsService {
             if let next = window.entries.first(where: { slots.obstacle(for: slotEntry(of: $0)) == nil }) {
                 window.remove(id: next.id)
                 windows[transferClass] = window
-                if running[next.id] == nil, !isHeld(next), !leaving.contains(next.id) { await start(next) }
+                if running[next.id] == nil, challenges[next.id] == nil, !isHeld(next), !leaving.contains(next.id) {
+                    await start(next)
+                }
                 continue
             }
             guard window.entries.isEmpty, !window.isComplete, await reload(transferClass) else { return }
@@ -230,12 +233,14 @@ extension AssetsService {
     /// Reads the window again; true when it got entries.
     private func reload(_ transferClass: TransferClass) async -> Bool {
         let version = windowVersions[transferClass, default: 0]
-        let held = transferClass == .essential ? [] : apps.values.filter { $0.gate == .shut }.map(\.id).sorted()
+        let held = apps.values.filter { app in
+            transferClass != .essential && app.gate == .shut || isHeldByChallenges(app.id)
+        }.map(\.id).sorted()
         do throws(StoreError) {
-            // Those that run are among the answers: only the store's state says that they do not wait.
-            let limit = PolicyNumbers.queueWindowMax + running.count
+            // Those that run or ask are among the answers: the store's state does not tell them from those that wait.
+            let limit = PolicyNumbers.queueWindowMax + running.count + challenges.count
             let found = try await seams.store.next(transferClass, at: calendarNow, excluding: held, limit: limit)
-            let records = found.filter { running[$0.id] == nil }
+            let records = found.filter { running[$0.id] == nil && challenges[$0.id] == nil }
             var window = QueueWindow()
             window.load(records, isComplete: found.count < limit)
             windows[transferClass] = window
@@ -248,9 +253,10 @@ extension AssetsService {
         }
     }
 
-    /// Non-essential downloads wait until the gate is open: essential goes first.
+    /// Non-essential downloads wait until the gate is open: essential goes first. And those of an app that has too many
+    /// questions to answer wait for its answers.
     func isHeld(_ record: DownloadRecord) -> Bool {
-        record.transferClass != .essential && apps[record.app]?.gate == .shut
+        record.transferClass != .essential && apps[record.app]?.gate == .shut || isHeldByChallenges(record.app)
     }
 
     func slotEntry(of record: DownloadRecord) -> TransferSlots.Entry {

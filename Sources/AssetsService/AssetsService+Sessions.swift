@@ -11,6 +11,7 @@ package enum SessionEvent: Hashable, Sendable {
     /// `number` names it in the answer; `path` is absolute.
     case finished(DownloadRecord, path: String, number: Int64)
     case failed(DownloadRecord, DownloadFailure, number: Int64)
+    case challenge(DownloadRecord, ChallengeLife.Question, number: Int64)
     case controlGranted(ticket: Int64)
     case controlRefused(ticket: Int64)
 }
@@ -45,6 +46,9 @@ extension AssetsService {
         for round in roundsInOrder where round.record.app == session.app {
             change(round.record.id) { $0.sessionEnded(id) }
         }
+        for open in challengesInOrder where open.record.app == session.app {
+            changeChallenge(open.record.id) { $0.sessionEnded(id) }
+        }
         activityChanged?()
     }
 
@@ -56,6 +60,9 @@ extension AssetsService {
         guard isPresent else { return }
         for round in roundsInOrder where round.record.app == app {
             change(round.record.id) { $0.delegateAppeared(id) }
+        }
+        for open in challengesInOrder where open.record.app == app {
+            changeChallenge(open.record.id) { isPresent ? $0.delegateAppeared(id) : $0.sessionEnded(id) }
         }
     }
 
@@ -81,7 +88,7 @@ extension AssetsService {
         sessionOrder.filter { sessions[$0]?.app == app && sessions[$0]?.hasDelegate == true }
     }
 
-    private func check(session id: String, app: String) throws(AssetsError) {
+    func check(session id: String, app: String) throws(AssetsError) {
         guard sessions[id]?.app == app else {
             throw AssetsError(
                 .callerConnectionInvalid, "this session is not open", remedy: "open one with Events on this socket")

@@ -54,7 +54,7 @@ extension AssetsService {
             sizeMustMatch: request.isEssential, sizeLimit: limit,
             admits: { host in restricted?.admits(host: host) ?? true },
             allowsLoopbackHTTP: settings.isDeveloperModeOn, trustsExtraAuthorities: settings.isDeveloperModeOn,
-            transferClass: record.transferClass)
+            authentication: authentication(for: record), transferClass: record.transferClass)
     }
 
     /// Before the first launch a download may not grow past what was admitted and what is left.
@@ -68,6 +68,7 @@ extension AssetsService {
         guard let transfer = running[id] else { return }
         switch event {
         case .began(let resumedAt, let expected): began(transfer, at: resumedAt, expected: expected)
+        case .authenticated(let entry): authenticated(entry, of: id)
         case .progress(let received, let expected): progressed(id, received: received, expected: expected)
         case .checkpoint(let resume): keep(resume, of: id)
         case .ended(let outcome): ended(transfer, outcome)
@@ -115,6 +116,7 @@ extension AssetsService {
         guard !transfer.isCancelled, !isStopping else { return release(record.id) }
         running[record.id]?.isEnding = true
         launch { service in
+            var step: ChallengeLife.Step?
             switch outcome {
             case .received(let length, let inode, _):
                 await service.finish(record, length: length, inode: inode)
@@ -122,8 +124,11 @@ extension AssetsService {
                 await service.interrupted(record, interruption)
             case .refused(let failure, let reason):
                 await service.fail(record, failure, reason)
+            case .challenged(let challenge):
+                if service.isWanted(record.id) { step = service.met(challenge, record) }
             }
             service.release(record.id)
+            if let step { await service.take(step, record) }
         }
     }
 
@@ -149,14 +154,14 @@ extension AssetsService {
         if running[id]?.isEnding == false { release(id) }
     }
 
-    /// Whether what came of a download is still of use. After a restart nobody has been there to cancel it.
-    func isWanted(_ id: String, afterRestart: Bool = false) -> Bool {
-        afterRestart || running[id]?.isCancelled == false
+    /// Whether what came of a download is still of use. One without a transfer was not cancelled, or has no row any more.
+    func isWanted(_ id: String, isRunning: Bool = true) -> Bool {
+        !isRunning || running[id]?.isCancelled == false
     }
 
     /// Writes what came of a download until the store takes it; false when nobody wants it any more.
-    func save(_ changes: [StoreChange], of id: String, afterRestart: Bool = false) async -> Bool {
-        while !isStopping && isWanted(id, afterRestart: afterRestart) {
+    func save(_ changes: [StoreChange], of id: String, isRunning: Bool = true) async -> Bool {
+        while !isStopping && isWanted(id, isRunning: isRunning) {
             do throws(AssetsError) {
                 try await commit(changes)
                 return true
@@ -195,12 +200,13 @@ extension AssetsService {
     }
 
     /// Ends a download without a file; its message goes out.
-    func fail(_ record: DownloadRecord, _ failure: DownloadFailure, _ reason: Reason) async {
+    func fail(_ record: DownloadRecord, _ failure: DownloadFailure, _ reason: Reason, isRunning: Bool = true) async {
         var record = record
         journal(
             .downloadFailed, reason, app: record.app, download: record.id,
             "\(record.request.identifier): \(failure.reason)")
-        guard await save([.setDownloadState(id: record.id, .failed(failure))], of: record.id) else { return }
+        let changes: [StoreChange] = [.setDownloadState(id: record.id, .failed(failure))]
+        guard await save(changes, of: record.id, isRunning: isRunning) else { return }
         record.state = .failed(failure)
         let partial = record.partialPath
         let files = seams.files
@@ -213,6 +219,7 @@ extension AssetsService {
     /// A download reached its end, with a file or without: archives and manifests belong to an installation,
     /// everything else to the app.
     func ended(_ record: DownloadRecord) {
+        forgetChallenges(of: record.id)
         switch record.request.kind {
         case .archive, .manifest: installationDownloadEnded(record)
         case .url: deliver(record)

@@ -45,6 +45,11 @@ package actor AssetsService {
     /// Messages that were closed: what was read of them before does not hold any more.
     var closedMessages = 0
     var extensionQueues: [String: ExtensionQueue] = [:]
+    /// Questions of servers that somebody is to answer, by download; then what is known of each download's questions, and
+    /// of each app's servers. Never written.
+    var challenges: [String: OpenChallenge] = [:]
+    var challengeLives: [String: ChallengeLife] = [:]
+    var credentials: [String: CredentialMemory] = [:]
     var sessions: [String: ManagerSession] = [:]
     var sessionOrder: [String] = []
     var controls: [String: ExclusiveControl] = [:]
@@ -73,7 +78,7 @@ package actor AssetsService {
 
     /// True while anything is planned or running: then the service stays.
     package var isBusy: Bool {
-        !running.isEmpty || !rounds.isEmpty || !sessions.isEmpty || isPumping
+        !running.isEmpty || !rounds.isEmpty || !challenges.isEmpty || !sessions.isEmpty || isPumping
             || installations.values.contains { !$0.life.isEnded || $0.isPerforming }
             || windows.values.contains { !$0.entries.isEmpty } || retryTimer != nil
             || extensionQueues.values.contains { $0.isActive }

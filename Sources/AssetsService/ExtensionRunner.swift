@@ -28,6 +28,8 @@ package enum EntryPoint: Hashable, Sendable {
     /// backgroundDownload(_:finishedWithFileURL:); `path` is absolute.
     case finished(DownloadRequest, path: String)
     case failed(DownloadRequest, DownloadFailure)
+    /// backgroundDownload(_:didReceive:).
+    case challenge(DownloadRequest, ChallengeLife.Question)
 
     /// As it stands in the journal.
     package var name: String {
@@ -39,6 +41,7 @@ package enum EntryPoint: Hashable, Sendable {
         case .applicationEvent(.languageChange, _, _): "an entry point of 2022 for .languageChange"
         case .finished: "backgroundDownload(_:finishedWithFileURL:)"
         case .failed: "backgroundDownload(_:failedWithError:)"
+        case .challenge: "backgroundDownload(_:didReceive:)"
         }
     }
 }
@@ -47,6 +50,8 @@ package enum EntryPoint: Hashable, Sendable {
 package enum EntryPointOutcome: Hashable, Sendable {
     case downloads([DownloadRequest])
     case handled
+    /// Of a challenge.
+    case answered(ChallengeDisposition)
     case notImplemented
     /// The process could not be started, crashed, hung or answered nonsense; the text says which.
     case died(Reason, String)

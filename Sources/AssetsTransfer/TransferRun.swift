@@ -89,6 +89,7 @@ final class TransferRun: TransportHandler {
         order.sizeMustMatch = spec.sizeMustMatch
         order.sizeLimit = spec.sizeLimit
         order.allowsLoopbackHTTP = spec.allowsLoopbackHTTP
+        order.authentication = spec.authentication
         order.admits = spec.admits
         return order
     }
@@ -173,6 +174,9 @@ final class TransferRun: TransportHandler {
             case .interrupt(let interruption):
                 stopListening()
                 drain { $0.close(.interrupted(interruption)) }
+            case .challenge(let challenge):
+                stopListening()
+                drain { $0.close(.challenged(challenge)) }
             case .refuse(let failure, let reason):
                 stopListening()
                 drain { $0.end(.refused(failure, reason)) }
@@ -205,6 +209,7 @@ final class TransferRun: TransportHandler {
             let (engine, number) = (engine, number)
             writes = WriteBehind(file) { engine.appendLater(number, $0, $1, $2) }
         }
+        if let accepted = plan?.accepted { report(.authenticated(accepted)) }
         report(.began(resumedAt: start.offset, expected: expected))
         reportCheckpoint()
     }
@@ -360,7 +365,7 @@ final class TransferRun: TransportHandler {
         phase = .closing(outcome)
         reportProgress()
         // A file received anew may be as long as what was synced of another version: it is always synced.
-        if case .interrupted = outcome, length <= syncedOffset, !isSyncing { return end(outcome) }
+        if !isComplete, length <= syncedOffset, !isSyncing { return end(outcome) }
         sync()
     }
 

@@ -25,13 +25,16 @@ package struct TransferSpec: Sendable {
     package var allowsLoopbackHTTP: Bool
     /// Developer Mode: servers with a certificate of the device's development authority.
     package var trustsExtraAuthorities: Bool
+    /// What is known for servers that ask who asks.
+    package var authentication: TransferAuthentication
     package var transferClass: TransferClass
 
     package init(
         id: String, url: String, method: String = "GET", headers: [HeaderField] = [], body: [UInt8] = [],
         partialPath: String, resume: ResumePoint? = nil, expectedSize: Int64 = 0, sizeMustMatch: Bool = false,
         sizeLimit: Int64? = nil, admits: @escaping @Sendable (String) -> Bool = { _ in true },
-        allowsLoopbackHTTP: Bool = false, trustsExtraAuthorities: Bool = true, transferClass: TransferClass
+        allowsLoopbackHTTP: Bool = false, trustsExtraAuthorities: Bool = true,
+        authentication: TransferAuthentication = TransferAuthentication(), transferClass: TransferClass
     ) {
         self.id = id
         self.url = url
@@ -46,6 +49,7 @@ package struct TransferSpec: Sendable {
         self.admits = admits
         self.allowsLoopbackHTTP = allowsLoopbackHTTP
         self.trustsExtraAuthorities = trustsExtraAuthorities
+        self.authentication = authentication
         self.transferClass = transferClass
     }
 }
@@ -54,6 +58,8 @@ package struct TransferSpec: Sendable {
 package enum TransferEvent: Hashable, Sendable {
     /// The server sends the file. `expected` is 0 when it does not say how much; told again when it has to start over.
     case began(resumedAt: Int64, expected: Int64)
+    /// Before it begins: the server was content with this credential.
+    case authenticated(SpaceCredential)
     /// At most ten a second, and one before the end.
     case progress(received: Int64, expected: Int64)
     /// What to keep for the next attempt: once the version is known, then after every sync.
@@ -70,4 +76,6 @@ package enum TransferOutcome: Hashable, Sendable {
     case interrupted(Interruption)
     /// No other attempt would.
     case refused(DownloadFailure, Reason)
+    /// The server asks something that nothing known answers. No connection is kept for it.
+    case challenged(ServerChallenge)
 }

@@ -113,6 +113,33 @@ package enum ExtensionInterface {
         }
     }
 
+    /// disposition, user, password and keep as in AnswerChallenge of org.backgroundassets.Manager.
+    package enum Challenged: WireMethod {
+        package static let name = "org.backgroundassets.Extension.Challenged"
+        package struct Parameters: Codable, Hashable, Sendable {
+            package var download: WireDownload
+            package var challenge: WireChallenge
+
+            package init(download: WireDownload, challenge: WireChallenge) {
+                self.download = download
+                self.challenge = challenge
+            }
+        }
+        package struct Reply: Codable, Hashable, Sendable {
+            package var disposition: String
+            package var user: String?
+            package var password: String?
+            package var keep: Bool
+
+            package init(disposition: String, user: String? = nil, password: String? = nil, keep: Bool) {
+                self.disposition = disposition
+                self.user = user
+                self.password = password
+                self.keep = keep
+            }
+        }
+    }
+
     /// extensionWillTerminate().
     package enum WillTerminate: WireMethod {
         package static let name = "org.backgroundassets.Extension.WillTerminate"

@@ -156,8 +156,24 @@ package enum InterfaceTexts {
         # domain is "BAErrorDomain" or "NSURLErrorDomain".
         type Failure (domain: string, code: int, reason: string)
 
-        # kind is "session" (first, carries the session), "began", "paused", "progress", "failed", "finished",
-        # "control-granted" or "control-refused". number is 0 unless an Answer is expected.
+        # A server asks who asks. scheme is "https" or "http", method "basic" or "digest". url is what answered, another than the
+        # download's after a redirect; offer is its WWW-Authenticate. previous_failures counts the credentials that the server has
+        # refused this download; proposed_user and proposed_password are the last of them.
+        type Challenge (
+            scheme: string,
+            host: string,
+            port: int,
+            realm: string,
+            method: string,
+            url: string,
+            offer: string,
+            previous_failures: int,
+            proposed_user: ?string,
+            proposed_password: ?string
+        )
+
+        # kind is "session" (first, carries the session), "began", "paused", "progress", "challenge", "failed", "finished",
+        # "control-granted" or "control-refused". number is 0 unless an Answer is expected, or AnswerChallenge of a challenge.
         type Event (
             kind: string,
             number: int,
@@ -170,7 +186,8 @@ package enum InterfaceTexts {
             failure: ?Failure,
             # Where a finished file lies.
             path: ?string,
-            ticket: ?int
+            ticket: ?int,
+            challenge: ?Challenge
         )
 
         # Developer Mode only: this connection speaks for that installed app.
@@ -194,11 +211,24 @@ package enum InterfaceTexts {
         # Opens a session. A stream: first the session's name, then what concerns it, until the connection closes.
         method Events() -> (events: []Event)
 
-        # Says whether the process has a delegate: only then its session gets began, paused, progress, failed and finished.
+        # Says whether the process has a delegate: only then its session gets began, paused, progress, challenge,
+        # failed and finished.
         method SetDelegate(session: string, present: bool) -> ()
 
         # Answers a failed or finished event. handled false: the delegate has no method for it.
         method Answer(session: string, number: int, handled: bool) -> ()
+
+        # Answers a challenge event. disposition is "use-credential", "default", "cancel", "reject" (ask for the next protection
+        # space) or "not-implemented" (the delegate has no method for it). keep true: other downloads of the app may use the
+        # credential once the server has accepted it, as long as the service runs. It is never written.
+        method AnswerChallenge(
+            session: string,
+            number: int,
+            disposition: string,
+            user: ?string,
+            password: ?string,
+            keep: bool
+        ) -> ()
 
         # Asks for exclusive control. The grant or refusal comes as event with this ticket. within is in milliseconds: 0 tries
         # once, null waits without limit.
@@ -237,6 +267,20 @@ package enum InterfaceTexts {
 
         type Failure (domain: string, code: int, reason: string)
 
+        # As in org.backgroundassets.Manager.
+        type Challenge (
+            scheme: string,
+            host: string,
+            port: int,
+            realm: string,
+            method: string,
+            url: string,
+            offer: string,
+            previous_failures: int,
+            proposed_user: ?string,
+            proposed_password: ?string
+        )
+
         # downloads(for:manifestURL:extensionInfo:). request is the value of BAContentRequest; the remaining sizes are null
         # when no restriction holds. A stream of pages; implemented false: the extension has no such method.
         method ContentRequest(
@@ -257,6 +301,12 @@ package enum InterfaceTexts {
         # The reply comes when the callback has returned and everything it started for the file has ended.
         method DownloadFailed(download: Download, failure: Failure) -> (implemented: bool)
         method DownloadFinished(download: Download, path: string) -> (implemented: bool)
+
+        # disposition, user, password and keep as in AnswerChallenge of org.backgroundassets.Manager.
+        method Challenged(
+            download: Download,
+            challenge: Challenge
+        ) -> (disposition: string, user: ?string, password: ?string, keep: bool)
 
         # extensionWillTerminate().
         method WillTerminate() -> ()

@@ -4,8 +4,8 @@
 package enum ManagerInterface {
     package static let interface = "org.backgroundassets.Manager"
 
-    /// kind is "session" (first, carries the session), "began", "paused", "progress", "failed", "finished",
-    /// "control-granted" or "control-refused". number is 0 unless an Answer is expected.
+    /// kind is "session" (first, carries the session), "began", "paused", "progress", "challenge", "failed", "finished",
+    /// "control-granted" or "control-refused". number is 0 unless an Answer is expected, or AnswerChallenge of a challenge.
     package struct Event: Codable, Hashable, Sendable {
         package var kind: String
         package var number: Int64
@@ -19,11 +19,12 @@ package enum ManagerInterface {
         /// Where a finished file lies.
         package var path: String?
         package var ticket: Int64?
+        package var challenge: WireChallenge?
 
         package init(
             kind: String, number: Int64, session: String? = nil, download: WireDownload? = nil, written: Int64? = nil,
             totalWritten: Int64? = nil, totalExpected: Int64? = nil, failure: WireFailure? = nil, path: String? = nil,
-            ticket: Int64? = nil
+            ticket: Int64? = nil, challenge: WireChallenge? = nil
         ) {
             self.kind = kind
             self.number = number
@@ -35,6 +36,7 @@ package enum ManagerInterface {
             self.failure = failure
             self.path = path
             self.ticket = ticket
+            self.challenge = challenge
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -48,6 +50,7 @@ package enum ManagerInterface {
             case failure
             case path
             case ticket
+            case challenge
         }
     }
 
@@ -164,7 +167,8 @@ package enum ManagerInterface {
         }
     }
 
-    /// Says whether the process has a delegate: only then its session gets began, paused, progress, failed and finished.
+    /// Says whether the process has a delegate: only then its session gets began, paused, progress, challenge,
+    /// failed and finished.
     package enum SetDelegate: WireMethod {
         package static let name = "org.backgroundassets.Manager.SetDelegate"
         package struct Parameters: Codable, Hashable, Sendable {
@@ -191,6 +195,34 @@ package enum ManagerInterface {
                 self.session = session
                 self.number = number
                 self.handled = handled
+            }
+        }
+        package typealias Reply = Nothing
+    }
+
+    /// Answers a challenge event. disposition is "use-credential", "default", "cancel", "reject" (ask for the next protection
+    /// space) or "not-implemented" (the delegate has no method for it). keep true: other downloads of the app may use the
+    /// credential once the server has accepted it, as long as the service runs. It is never written.
+    package enum AnswerChallenge: WireMethod {
+        package static let name = "org.backgroundassets.Manager.AnswerChallenge"
+        package struct Parameters: Codable, Hashable, Sendable {
+            package var session: String
+            package var number: Int64
+            package var disposition: String
+            package var user: String?
+            package var password: String?
+            package var keep: Bool
+
+            package init(
+                session: String, number: Int64, disposition: String, user: String? = nil, password: String? = nil,
+                keep: Bool
+            ) {
+                self.session = session
+                self.number = number
+                self.disposition = disposition
+                self.user = user
+                self.password = password
+                self.keep = keep
             }
         }
         package typealias Reply = Nothing

@@ -106,6 +106,11 @@ package actor ProcessExtensionRunner: ExtensionRunner {
                     download: WireDownload(request, state: -1), failure: WireFailure(failure))
                 process.send(try WireCodec.call(ExtensionInterface.DownloadFailed.self, parameters))
                 return try await handled(ExtensionInterface.DownloadFailed.self, from: process) { $0.implemented }
+            case .challenge(let request, let question):
+                let parameters = ExtensionInterface.Challenged.Parameters(
+                    download: WireDownload(request, state: 2), challenge: WireChallenge(question))
+                process.send(try WireCodec.call(ExtensionInterface.Challenged.self, parameters))
+                return try await disposition(from: process)
             }
         } catch {
             return .died(.invalid, "it answered nonsense (\(error))")
@@ -124,6 +129,14 @@ package actor ProcessExtensionRunner: ExtensionRunner {
             if !continues { return .downloads(requests) }
         }
         return .died(.crash, "it ended while it was asked")
+    }
+
+    private func disposition(from process: ExtensionProcess) async throws(WireError) -> EntryPointOutcome {
+        guard let frame = await process.nextFrame() else { return .died(.crash, "it ended inside the callback") }
+        let reply = try frame.decoded(ExtensionInterface.Challenged.self).reply
+        let answer = WireAnswer(reply.disposition, user: reply.user, password: reply.password, keep: reply.keep)
+        guard let answer else { throw .malformed }
+        return answer.disposition.map { .answered($0) } ?? .notImplemented
     }
 
     private func handled<M: WireMethod>(

@@ -116,6 +116,20 @@ private func serveSessions(_ dispatcher: inout WireDispatcher<AssetsService, Pee
             return Nothing()
         }
     }
+    dispatcher.on(ManagerInterface.AnswerChallenge.self) { service, peer, header, parameters in
+        service.answer(ManagerInterface.AnswerChallenge.self, header, to: peer) { service throws(AssetsError) in
+            let caller = try await service.caller(peer)
+            let answer = WireAnswer(
+                parameters.disposition, user: parameters.user, password: parameters.password, keep: parameters.keep)
+            guard let answer else {
+                let shown = parameters.disposition.prefix(40)
+                throw AssetsError(.usage, "\(shown) is no disposition of a challenge, or something is missing")
+            }
+            try service.answerChallenge(
+                session: parameters.session, app: caller.app, number: parameters.number, answer.disposition)
+            return Nothing()
+        }
+    }
 }
 
 private func serveControl(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) {

@@ -46,6 +46,37 @@ extension WireFailure {
     }
 }
 
+extension WireChallenge {
+    init(_ question: ChallengeLife.Question) {
+        let space = question.space
+        self.init(
+            scheme: space.scheme.rawValue, host: space.host, port: Int64(space.port), realm: space.realm,
+            method: space.method.rawValue, url: question.url, offer: question.offer,
+            previousFailures: Int64(question.previousFailures), proposedUser: question.proposed?.user,
+            proposedPassword: question.proposed?.password)
+    }
+}
+
+/// The answer to a challenge as a client or an extension said it.
+struct WireAnswer {
+    /// nil: there is no method for it.
+    let disposition: ChallengeDisposition?
+
+    /// nil for what is no answer.
+    init?(_ word: String, user: String?, password: String?, keep: Bool) {
+        switch word {
+        case WireDisposition.useCredential:
+            let credential = user.map { Credential(user: $0, password: password ?? "") }
+            disposition = .useCredential(credential, keep ? .session : .download)
+        case WireDisposition.performDefaultHandling: disposition = .performDefaultHandling
+        case WireDisposition.cancel: disposition = .cancel
+        case WireDisposition.reject: disposition = .rejectProtectionSpace
+        case WireDisposition.notImplemented: disposition = nil
+        default: return nil
+        }
+    }
+}
+
 extension ManagerInterface.Event {
     init(_ event: SessionEvent) {
         switch event {
@@ -63,6 +94,10 @@ extension ManagerInterface.Event {
             self.init(
                 kind: "failed", number: number, download: WireDownload(record, isRunning: false),
                 failure: WireFailure(failure))
+        case .challenge(let record, let question, let number):
+            self.init(
+                kind: "challenge", number: number, download: WireDownload(record, isRunning: true),
+                challenge: WireChallenge(question))
         case .controlGranted(let ticket): self.init(kind: "control-granted", number: 0, ticket: ticket)
         case .controlRefused(let ticket): self.init(kind: "control-refused", number: 0, ticket: ticket)
         }
@@ -109,7 +144,13 @@ extension AssetsService {
         var reason = record.reason
         var detail = record.detail
         switch record.state {
-        case .waiting: if live == nil, isHeld(record) { reason = .essentialFirst }
+        case .waiting where live != nil || challenges[record.id] != nil: break
+        case .waiting:
+            if isHeldByChallenges(record.app) {
+                (reason, detail) = (.challenge, "other downloads of the app wait for an answer to a server")
+            } else if isHeld(record) {
+                reason = .essentialFirst
+            }
         case .finishing(let intent):
             state = "finishing"
             received = intent.length
