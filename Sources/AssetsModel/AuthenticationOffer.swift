@@ -54,7 +54,8 @@ package struct AuthenticationOffer: Hashable, Sendable {
         guard (realm ?? "").utf8.count <= PolicyNumbers.realmMax else { return nil }
         self.realm = realm ?? ""
         if ASCIIText.isEqual(scheme.name, "Basic") {
-            // Servers that leave the realm out exist; a second one with another text would be another space.
+            // There are servers that leave the realm out.
+            guard !scheme.hasBlob else { return nil }
             return
         }
         guard ASCIIText.isEqual(scheme.name, "Digest"), realm != nil, let digest = Digest(scheme) else { return nil }
@@ -89,6 +90,8 @@ struct AuthenticateReader {
         var name: String
         /// In their order; a name that comes twice with different values counts as missing.
         var parameters: [(name: String, value: String)] = []
+        /// A blob stands instead of parameters.
+        var hasBlob = false
 
         func parameter(_ name: String) -> String? {
             let found = parameters.filter { ASCIIText.isEqual($0.name, name) }.map(\.value)
@@ -143,7 +146,10 @@ struct AuthenticateReader {
             return scheme
         }
         skipSpaces()
-        if skipToken68() { return scheme }
+        if skipToken68() {
+            scheme.hasBlob = true
+            return scheme
+        }
         while scheme.parameters.count < PolicyNumbers.authenticationParametersMax {
             let start = place
             skipCommas()

@@ -110,9 +110,6 @@ package struct ChallengeRound: Hashable, Sendable {
         state == .waitingForExtension ? [.callExtension] : []
     }
 
-    /// The answer is known from elsewhere, or nobody needs it any more.
-    package mutating func withdraw() { state = .closed }
-
     private mutating func offer(to sessions: [String]) -> [Action] {
         guard !sessions.isEmpty else {
             state = .waitingForExtension

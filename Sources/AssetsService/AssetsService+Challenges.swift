@@ -83,6 +83,8 @@ extension AssetsService {
         // From here on the queue leaves it alone.
         challenges[record.id] = open
         let detail = "\(question.space.shown) asks for a credential"
+        let failures = question.previousFailures > 0 ? ", refused so far: \(question.previousFailures)" : ""
+        journal(.challengeAsked, .challenge, app: record.app, download: record.id, question.space.shown + failures)
         let isSaved = await save(
             [
                 .setDownloadWait(
@@ -91,11 +93,12 @@ extension AssetsService {
             ], of: record.id, isRunning: false)
         guard challenges[record.id]?.serial == open.serial else { return }
         guard isSaved else { return forgetChallenges(of: record.id) }
-        let failures = question.previousFailures > 0 ? ", refused so far: \(question.previousFailures)" : ""
-        journal(.challengeAsked, .challenge, app: record.app, download: record.id, question.space.shown + failures)
         let sessions = delegateSessions(of: record.app)
         changeChallenge(record.id) { $0.begin(sessions: sessions) }
     }
+
+    /// Questions that are open now.
+    package var openChallenges: Int { challenges.count }
 
     var challengesInOrder: [OpenChallenge] { challenges.values.sorted { $0.record.sequence < $1.record.sequence } }
 

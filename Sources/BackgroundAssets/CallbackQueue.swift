@@ -66,6 +66,9 @@ final class CallbackQueue: Sendable {
 
     private let queue = DispatchQueue(label: "org.backgroundassets.callbacks")
     private let content = Guarded(Content())
+    private let challenges: ChallengeCaller
+
+    init() { challenges = ChallengeCaller(on: queue) }
 
     var delegate: (any BADownloadManagerDelegate)? {
         get { content.withLock { HandedOver($0.delegate.value) }.value }
@@ -109,6 +112,19 @@ final class CallbackQueue: Sendable {
             }
         case .failed, .finished:
             queue.async { self.call(message, of: download, ended: ended) }
+        }
+    }
+
+    /// Asks the delegate about a challenge.
+    ///
+    /// - Parameter answered: Called on any thread with what it said. It must not block.
+    func ask(
+        _ challenge: WireChallenge, of download: BADownload, answered: @escaping @Sendable (ChallengeAnswer) -> Void
+    ) {
+        queue.async { [challenges] in
+            guard let delegate = self.delegate else { return answered(.notImplemented) }
+            let handed = HandedOver(delegate)
+            Task { answered(await challenges.ask(handed, challenge, of: download)) }
         }
     }
 

@@ -32,7 +32,7 @@ extension BADownloaderExtension {
     /// Stack of the thread that reads calls.
     private static nonisolated let stackSize = 256 << 10
 
-    private let instance: any BADownloaderExtension
+    let instance: any BADownloaderExtension
     private nonisolated let socket: EntrySocket
     private nonisolated let closed: @Sendable () -> Void
     /// Sends replies in order.
@@ -93,6 +93,9 @@ extension BADownloaderExtension {
             case ExtensionInterface.DownloadFinished.name:
                 let parameters = try WireCodec.decodeParameters(ExtensionInterface.DownloadFinished.self, frame)
                 onMain { $0.finished(parameters) }
+            case ExtensionInterface.Challenged.name:
+                let parameters = try WireCodec.decodeParameters(ExtensionInterface.Challenged.self, frame)
+                onMain { $0.challenged(parameters) }
             case ExtensionInterface.WillTerminate.name:
                 onMain { $0.willTerminate() }
             default:
@@ -198,7 +201,7 @@ extension BADownloaderExtension {
         }
     }
 
-    private nonisolated func reply<M: WireMethod>(_ method: M.Type, _ value: M.Reply, continues: Bool = false) {
+    nonisolated func reply<M: WireMethod>(_ method: M.Type, _ value: M.Reply, continues: Bool = false) {
         do throws(WireError) {
             reply(try WireCodec.reply(method, value, continues: continues))
         } catch {

@@ -230,6 +230,8 @@ final class ManagerSession: Sendable {
                 content.controls.word(on: ticket, granted: isGranted, reason: event.failure?.reason)
             }
             perform(action, session: session, ticket: ticket)
+        case "challenge":
+            if let challenge = event.challenge { take(challenge, of: event, session: session) }
         default:
             guard let wire = event.download, let message = DownloadMessage(event) else { return }
             let download = DownloadRegistry.shared.object(ofEvent: wire)

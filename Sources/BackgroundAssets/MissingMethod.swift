@@ -63,15 +63,36 @@ final class MissingMethod: Sendable {
         let result = await $current.withValue(mark, operation: call)
         return (result, !mark.isNoted)
     }
+
+    /// Runs a method that answers a challenge; the answer says whether it was an implementation's.
+    static func answer(_ call: () async -> OneAnswer.Answer) async -> ChallengeAnswer {
+        let mark = MissingMethod()
+        let (disposition, credential) = await $current.withValue(mark) { await call() }
+        return ChallengeAnswer(
+            disposition: disposition, credential: credential, isImplemented: !mark.noted.withLock { $0 })
+    }
+
+    /// The mark of the running call, for a default body that ends later.
+    static var mark: MissingMethod? { current }
+
+    func note() { noted.withLock { $0 = true } }
 }
 
-/// Resumes a continuation with the first answer; an app may call a completion handler twice.
+/// Resumes a continuation with the first answer; an app may call a completion handler twice, or drop it, which counts as
+/// having no method.
 final class OneAnswer: Sendable {
     typealias Answer = (URLSession.AuthChallengeDisposition, URLCredential?)
 
     private let continuation: Guarded<CheckedContinuation<Answer, Never>?>
+    private let mark = MissingMethod.mark
 
     init(_ continuation: CheckedContinuation<Answer, Never>) { self.continuation = Guarded(continuation) }
+
+    deinit {
+        guard let left = continuation.withLock({ $0 }) else { return }
+        mark?.note()
+        left.resume(returning: (.performDefaultHandling, nil))
+    }
 
     func resume(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
         let first = continuation.withLock { continuation in

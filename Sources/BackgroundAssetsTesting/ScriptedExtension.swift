@@ -30,9 +30,17 @@ package final class ScriptedExtension: ExtensionRunner {
         case hangs
     }
 
+    /// What a challenge gets.
+    package enum ChallengeAnswer: Hashable, Sendable {
+        case disposition(ChallengeDisposition)
+        case notImplemented
+        case died
+        case hangs
+    }
+
     /// One call of an entry point.
     package struct Call: Hashable, Sendable {
-        package enum Kind: Hashable, Sendable { case content, event, finished, failed }
+        package enum Kind: Hashable, Sendable { case content, event, finished, failed, challenge }
         package var kind: Kind
         package var app: String
         /// Of the download; empty for a content request or event.
@@ -42,6 +50,8 @@ package final class ScriptedExtension: ExtensionRunner {
         package var process: Int
         /// What the script said for a message.
         package var answer: MessageAnswer?
+        /// Refused credentials that a challenge told of.
+        package var previousFailures = 0
         /// Nil while it runs, and for good when the service died meanwhile.
         package var outcome: EntryPointOutcome?
     }
@@ -52,6 +62,8 @@ package final class ScriptedExtension: ExtensionRunner {
         var calls: [Call] = []
         var contentAnswers: [ContentAnswer] = []
         var messageAnswers: [String: [MessageAnswer]] = [:]
+        var challengeAnswers: [ChallengeAnswer] = []
+        var challengeDefault = ChallengeAnswer.notImplemented
         var latency = Duration.milliseconds(30)
         var problems: [String] = []
     }
@@ -85,6 +97,14 @@ package final class ScriptedExtension: ExtensionRunner {
         state.withLock { $0.messageAnswers[identifier] = answers }
     }
 
+    /// What the next challenges get, and then all others.
+    package func answerChallenges(_ answers: [ChallengeAnswer] = [], then others: ChallengeAnswer) {
+        state.withLock { state in
+            state.challengeAnswers = answers
+            state.challengeDefault = others
+        }
+    }
+
     /// From a call to its answer.
     package var latency: Duration {
         get { state.withLock { $0.latency } }
@@ -109,6 +129,7 @@ package final class ScriptedExtension: ExtensionRunner {
         case .applicationEvent: outcome = .notImplemented
         case .finished(let request, let path): outcome = answer(request, path: path, number)
         case .failed(let request, _): outcome = answer(request, path: nil, number)
+        case .challenge(_, let question): outcome = answer(question, number)
         }
         if outcome == nil {
             await lane.pause(for: limit ?? .seconds(3600))
@@ -129,6 +150,7 @@ package final class ScriptedExtension: ExtensionRunner {
             case .applicationEvent: (.event, nil)
             case .finished(let request, _): (.finished, request)
             case .failed(let request, _): (.failed, request)
+            case .challenge(let request, _): (.challenge, request)
             }
         let number = state.withLock { state in
             state.calls.append(
@@ -168,6 +190,19 @@ package final class ScriptedExtension: ExtensionRunner {
         switch answer {
         case .moved: return move(request, path)
         case .left: return .handled
+        case .notImplemented: return .notImplemented
+        case .died: return .died(.crash, "as the script says")
+        case .hangs: return nil
+        }
+    }
+
+    private func answer(_ question: ChallengeLife.Question, _ number: Int) -> EntryPointOutcome? {
+        let answer = state.withLock { state -> ChallengeAnswer in
+            state.calls[number].previousFailures = question.previousFailures
+            return state.challengeAnswers.isEmpty ? state.challengeDefault : state.challengeAnswers.removeFirst()
+        }
+        switch answer {
+        case .disposition(let disposition): return .answered(disposition)
         case .notImplemented: return .notImplemented
         case .died: return .died(.crash, "as the script says")
         case .hangs: return nil
@@ -244,6 +279,7 @@ extension EntryPointOutcome {
         switch self {
         case .downloads(let downloads): "\(downloads.count) downloads"
         case .handled: "handled"
+        case .answered(let disposition): disposition.shown
         case .notImplemented: "not implemented"
         case .died(let reason, _): "died: \(reason)"
         }

@@ -29,6 +29,8 @@ package struct ScriptedResource: Sendable {
     /// A date before `ScriptedServer.date`, as it stands in the header.
     package var lastModified: String?
     package var supportsRanges = true
+    /// Only who sends this is served, by Basic in the realm "scripted".
+    package var credential: Credential?
     /// Every request is redirected there.
     package var redirect: String?
     /// From the request to the head of the response.
@@ -144,6 +146,7 @@ package final class ScriptedServer: Sendable {
 
     // MARK: For transports
 
+    private static let challenge = "Basic realm=\"scripted\""
     static let offline = TransportFailure(
         kind: .connect, code: URLErrorCode.notConnectedToInternet, text: "the device has no network")
     static let broken = TransportFailure(
@@ -161,6 +164,15 @@ package final class ScriptedServer: Sendable {
             }
             guard let resource = state.resources[request.url] else {
                 reply.head = Self.head(404)
+                return reply
+            }
+            let isAdmitted = resource.credential.map {
+                AuthorizationField.basic($0) == Self.field("Authorization", of: request)
+            }
+            if isAdmitted == false {
+                reply.latency = resource.latency
+                reply.head = Self.head(401, [HeaderField(name: "WWW-Authenticate", value: Self.challenge)])
+                state.log[reply.exchange].status = 401
                 return reply
             }
             let answer = resource.answers.first ?? .content

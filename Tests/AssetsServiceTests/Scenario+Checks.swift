@@ -81,7 +81,8 @@ extension Scenario {
             ((try? device.tree.list(folder)) ?? []).map { "\(folder)/\($0) was left" }
         }
         // What nobody handled stays where it was handed over.
-        let kept = Set(device.extensions.calls.filter { $0.outcome != .handled }.map(\.uniqueIdentifier))
+        let messages = device.extensions.calls.filter { $0.kind != .challenge }
+        let kept = Set(messages.filter { $0.outcome != .handled }.map(\.uniqueIdentifier))
         found += ((try? device.tree.list(Self.caches)) ?? []).filter { !kept.contains($0) }.map {
             "\(Self.caches)/\($0) was left"
         }

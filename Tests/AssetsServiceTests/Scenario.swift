@@ -16,6 +16,8 @@ struct Scenario {
         var etag: String? = "\"1\""
         var answers: [ScriptedResource.Answer] = []
         var messageAnswers: [ScriptedExtension.MessageAnswer] = []
+        /// Only who sends this is served.
+        var credential: Credential?
 
         var url: String { "https://cdn.example.com/\(identifier)" }
     }
@@ -37,6 +39,10 @@ struct Scenario {
     var archiveLength: Int?
     var archiveAnswers: [ScriptedResource.Answer] = []
     var manifestAnswers: [ScriptedResource.Answer] = []
+    var manifestCredential: Credential?
+    /// What the extension says to servers that ask: first these, then always the other.
+    var challengeAnswers: [ScriptedExtension.ChallengeAnswer] = []
+    var challengeAnswer = ScriptedExtension.ChallengeAnswer.notImplemented
     var contentAnswers: [ScriptedExtension.ContentAnswer] = []
     var essentialAllowance: Int64? = 1 << 30
 
@@ -54,14 +60,17 @@ struct Scenario {
                 ScriptedResource(
                     .generated(length: archiveLength, seed: 1), bytesPerSecond: 20_000, answers: archiveAnswers))
         }
-        device.server.set(Self.manifestURL, ScriptedResource(.bytes(manifest), answers: manifestAnswers))
+        var resource = ScriptedResource(.bytes(manifest), answers: manifestAnswers)
+        resource.credential = manifestCredential
+        device.server.set(Self.manifestURL, resource)
         device.extensions.answerContent(contentAnswers)
+        device.extensions.answerChallenges(challengeAnswers, then: challengeAnswer)
         for (index, asset) in assets.enumerated() {
-            device.server.set(
-                asset.url,
-                ScriptedResource(
-                    .generated(length: asset.length, seed: UInt64(index)), etag: asset.etag,
-                    bytesPerSecond: asset.bytesPerSecond, answers: asset.answers))
+            var resource = ScriptedResource(
+                .generated(length: asset.length, seed: UInt64(index)), etag: asset.etag,
+                bytesPerSecond: asset.bytesPerSecond, answers: asset.answers)
+            resource.credential = asset.credential
+            device.server.set(asset.url, resource)
             device.extensions.answerMessages(of: asset.identifier, asset.messageAnswers)
         }
         return device
@@ -97,7 +106,7 @@ extension SimulatedDevice {
 
     /// Calls of the extension about one download.
     func messages(of identifier: String) -> [ScriptedExtension.Call] {
-        extensions.calls.filter { $0.identifier == identifier }
+        extensions.calls.filter { $0.identifier == identifier && $0.kind != .challenge }
     }
 
     /// The bytes that the extension moved to their place.

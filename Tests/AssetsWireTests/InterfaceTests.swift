@@ -18,10 +18,10 @@ private let methods: [any WireMethod.Type] = [
     ManagerInterface.Declare.self, ManagerInterface.Identity.self, ManagerInterface.Schedule.self,
     ManagerInterface.StartForeground.self, ManagerInterface.Cancel.self, ManagerInterface.CurrentDownloads.self,
     ManagerInterface.Events.self, ManagerInterface.SetDelegate.self, ManagerInterface.Answer.self,
-    ManagerInterface.AcquireControl.self, ManagerInterface.ReleaseControl.self,
+    ManagerInterface.AnswerChallenge.self, ManagerInterface.AcquireControl.self, ManagerInterface.ReleaseControl.self,
     ExtensionInterface.ContentRequest.self, ExtensionInterface.ApplicationEvent.self,
     ExtensionInterface.DownloadFailed.self, ExtensionInterface.DownloadFinished.self,
-    ExtensionInterface.WillTerminate.self,
+    ExtensionInterface.Challenged.self, ExtensionInterface.WillTerminate.self,
     VarlinkService.GetInfo.self, VarlinkService.GetInterfaceDescription.self,
 ]
 
