@@ -56,6 +56,8 @@ final class Driver {
             case "add": addNumbers(200, argument, to: defaults)
             case "count": reply.number = countNumbers(argument, in: defaults)
             case "delegate": setDelegate(argument)
+            case "answers": delegate = AnsweringDelegate(try answers(argument))
+            case "answers-later": delegate = AsynchronousDelegate(try answers(argument))
             case "acquire": acquire()
             case "acquire-before":
                 let date = Date(timeIntervalSinceNow: (Double(argument) ?? 0) / 1000)
@@ -66,7 +68,12 @@ final class Driver {
             default: reply.reason = "unknown command"
             }
         } catch { reply.note(error) }
+        if words.first?.hasPrefix("answers") == true { manager.delegate = delegate }
         Output.write(reply)
+    }
+
+    private func answers(_ text: String) throws -> [FixtureAnswer] {
+        try JSONDecoder().decode([FixtureAnswer].self, from: Data(text.utf8))
     }
 
     private func item(_ text: String) throws -> FixturePlan.Item {
@@ -158,14 +165,14 @@ extension FixturePlan.Item {
 }
 
 extension BADownload {
-    fileprivate var listed: FixtureRecord.Listed {
+    var listed: FixtureRecord.Listed {
         .init(
             identifier: identifier, uniqueIdentifier: uniqueIdentifier, state: state.rawValue, essential: isEssential,
             priority: priority.rawValue, isURLDownload: self is BAURLDownload,
             isExactlyURLDownload: type(of: self) == BAURLDownload.self)
     }
 
-    fileprivate func record(_ event: String) -> FixtureRecord {
+    func record(_ event: String) -> FixtureRecord {
         var record = FixtureRecord(event)
         record.download = listed
         record.byDelegate = true

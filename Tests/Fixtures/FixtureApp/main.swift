@@ -3,6 +3,7 @@
 //     list | schedule ITEM | foreground ITEM | promote NAME | cancel NAME | container
 //     delegate full|unfinished|none
 //     bundle | replace FOLDER | map FILE | set NUMBER | get KEY | add PREFIX | count PREFIX
+//     answers ANSWERS | answers-later ANSWERS
 //     acquire | acquire-before MILLISECONDS | release
 import BackgroundAssets
 import FixturePlan

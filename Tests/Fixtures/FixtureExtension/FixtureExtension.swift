@@ -8,7 +8,7 @@ import os.log
 
 @main struct FixtureExtension: BADownloaderExtension {
     private let group = declaredGroup()
-    private let container: URL
+    let container: URL
     private let delegate: ExtensionDelegate?
 
     init() {
@@ -102,7 +102,7 @@ import os.log
         }
     }
 
-    private func storedPlan() -> FixturePlan? {
+    func storedPlan() -> FixturePlan? {
         FileManager.default.contents(atPath: container.appendingPathComponent(FixtureName.plan).path)
             .flatMap { try? JSONDecoder().decode(FixturePlan.self, from: $0) }
     }
@@ -153,7 +153,7 @@ private func move(_ file: URL, of download: BADownload, in container: URL) {
     try? FileManager.default.moveItem(at: file, to: assets.appendingPathComponent(download.identifier))
 }
 
-private func append(_ record: FixtureRecord, to container: URL) {
+func append(_ record: FixtureRecord, to container: URL) {
     guard let line = try? record.line() else { return }
     let path = container.appendingPathComponent(FixtureName.log).path
     let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
@@ -172,7 +172,7 @@ extension FixturePlan.Item {
 }
 
 extension BADownload {
-    fileprivate var listed: FixtureRecord.Listed {
+    var listed: FixtureRecord.Listed {
         .init(
             identifier: identifier, uniqueIdentifier: uniqueIdentifier, state: state.rawValue, essential: isEssential,
             priority: priority.rawValue, isURLDownload: self is BAURLDownload,

@@ -62,6 +62,8 @@ package struct FixturePlan: Codable, Hashable, Sendable {
     package var requeues = false
     /// The extension sets a delegate of its own.
     package var setsDelegate = false
+    /// Answers to servers that ask, in turn; the last one for good.
+    package var challenges: [FixtureAnswer] = []
     /// Lines for standard output, at each content request.
     package var prints: [String] = []
 
@@ -78,7 +80,7 @@ package struct FixturePlan: Codable, Hashable, Sendable {
 
 /// One line that app or extension writes: what happened there.
 package struct FixtureRecord: Codable, Hashable, Sendable {
-    /// "request", "finished", "failed", "began", "paused", "progress", "control", "scheduled", or "reply" to a command.
+    /// "request", "finished", "failed", "began", "paused", "progress", "control", "scheduled", "challenge", or "reply" to a command.
     package var event: String
     package var process = getpid()
     /// The command that is answered.
@@ -99,6 +101,7 @@ package struct FixtureRecord: Codable, Hashable, Sendable {
     package var code: Int?
     package var reason: String?
     package var acquired: Bool?
+    package var challenge: Challenge?
     package var onMainThread: Bool?
     /// A delegate heard it, not an entry point.
     package var byDelegate: Bool?
@@ -159,6 +162,7 @@ package enum FixtureName {
     package static let plan = "plan.json"
     package static let crashes = "crashes"
     package static let hung = "hung"
+    package static let challenges = "challenges"
     package static let assets = "Assets"
     /// Numbers in the group's preferences.
     package static let fromApp = "from app"

@@ -1,0 +1,31 @@
+// What the extension says to servers that ask who asks.
+import BackgroundAssets
+import FixturePlan
+import Foundation
+import FoundationNetworking
+
+extension FixtureExtension {
+    /// Answers as the plan says, in turn over the lives of its processes. Before there is a plan a server that asks is
+    /// that of the manifest.
+    func backgroundDownload(
+        _ download: BADownload, didReceive challenge: URLAuthenticationChallenge
+    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+        var record = FixtureRecord(challenge)
+        record.download = download.listed
+        record.onMainThread = isOnMainThread()
+        append(record, to: container)
+        let answers = storedPlan()?.challenges ?? [FixtureAnswer(.right)]
+        let mark = container.appendingPathComponent(FixtureName.challenges)
+        let count = storedPlan() == nil ? 0 : FileManager.default.contents(atPath: mark.path)?.count ?? 0
+        if storedPlan() != nil { try? Data(repeating: 0x78, count: count + 1).write(to: mark) }
+        guard !answers.isEmpty else { return (.performDefaultHandling, nil) }
+        let answer = answers[min(count, answers.count - 1)]
+        while true {
+            if let reply = answer.reply { return reply }
+            try? await Task.sleep(for: .seconds(1000))
+        }
+    }
+}
+
+/// Asked in a function of its own: asynchronous ones must not ask.
+private func isOnMainThread() -> Bool { Thread.isMainThread }
