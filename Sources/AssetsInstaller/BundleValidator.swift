@@ -41,7 +41,8 @@ package struct BundleValidator: Sendable {
             bundleFolder: folder, executable: try app.executable(in: bundle), manifestURL: keys.manifestURL,
             restrictions: keys.restrictions, maxInstallSize: keys.maxInstallSize,
             essentialMaxInstallSize: keys.essentialMaxInstallSize, extensionIdentifier: extensionIdentifier,
-            extensionExecutable: try extensionBundle.executable(in: bundle), groups: groups, sharedGroups: shared)
+            extensionExecutable: try extensionBundle.executable(in: bundle), groups: groups, sharedGroups: shared,
+            pinnedDomains: try PinningKeys.domains(of: app.info))
     }
 
     /// Finds the one extension for downloads; extensions of other kinds may stand beside it.

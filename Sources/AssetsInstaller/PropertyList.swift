@@ -87,6 +87,15 @@ struct PropertyList {
         return PropertyList(shown: "\(shown), \(key)", content: content)
     }
 
+    func dictionaries(_ key: String, limit: Int) throws(AssetsError) -> [PropertyList]? {
+        guard let contents = try value(key, [Content].self, expected: "an array of dictionaries") else { return nil }
+        guard contents.count <= limit else { throw error(key, "has more than \(limit) items") }
+        return contents.map { PropertyList(shown: "\(shown), \(key)", content: $0) }
+    }
+
+    /// The dictionary's keys, in a fixed order.
+    var names: [String] { content.container.allKeys.map(\.stringValue).sorted() }
+
     /// An error that names file and key: "<file>: <key> <what>".
     func error(_ key: String, _ what: String, remedy: String = "") -> AssetsError {
         AssetsError(.bundleInvalid, "\(shown): \(key) \(what)", remedy: remedy)

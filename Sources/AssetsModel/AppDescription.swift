@@ -44,12 +44,14 @@ package struct AppDescription: Hashable, Sendable, Codable {
     package var groups: [String]
     /// Groups that both app and extension declare, the app's order.
     package var sharedGroups: [String]
+    /// NSPinnedDomains of NSAppTransportSecurity; nil where nothing is pinned.
+    package var pinnedDomains: [PinnedDomain]?
 
     package init(
         bundleIdentifier: String, name: String, version: String, build: String, bundleFolder: String,
         executable: String, manifestURL: String, restrictions: DownloadRestrictions, maxInstallSize: Int64,
         essentialMaxInstallSize: Int64?, extensionIdentifier: String, extensionExecutable: String, groups: [String],
-        sharedGroups: [String]
+        sharedGroups: [String], pinnedDomains: [PinnedDomain]? = nil
     ) {
         self.bundleIdentifier = bundleIdentifier
         self.name = name
@@ -65,5 +67,6 @@ package struct AppDescription: Hashable, Sendable, Codable {
         self.extensionExecutable = extensionExecutable
         self.groups = groups
         self.sharedGroups = sharedGroups
+        self.pinnedDomains = pinnedDomains
     }
 }

@@ -38,7 +38,6 @@ package enum Reason: String, Hashable, Sendable, CaseIterable, Codable {
     case volume
     /// A server asks who it is, or was not satisfied.
     case challenge
-    case pin
 }
 
 /// What a journal row tells of.

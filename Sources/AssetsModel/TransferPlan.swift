@@ -16,6 +16,8 @@ package struct TransferPlan: Sendable {
         package var allowsLoopbackHTTP = false
         /// What is known for servers that ask who asks.
         package var authentication = TransferAuthentication()
+        /// The public keys that a host must have one of; none: any that is trusted.
+        package var pins: @Sendable (String) -> [String] = { _ in [] }
         /// Whether a redirect may lead to a host.
         package var admits: @Sendable (String) -> Bool = { _ in true }
         package init(url: String) { self.url = url }
@@ -41,6 +43,7 @@ package struct TransferPlan: Sendable {
         package var headers: [HeaderField]
         package var sendsBody: Bool
         package var allowsHTTP: Bool
+        package var pins: [String] = []
     }
 
     /// From where on bytes are taken, and of what.
@@ -258,7 +261,7 @@ extension TransferPlan {
         }
         return Hop(
             url: address.url, method: method, headers: fields, sendsBody: sendsBody,
-            allowsHTTP: address.scheme == .http)
+            allowsHTTP: address.scheme == .http, pins: order.pins(address.host))
     }
 }
 

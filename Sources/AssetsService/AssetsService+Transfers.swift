@@ -42,6 +42,7 @@ extension AssetsService {
         let request = record.request
         let admission = apps[record.app].map { Admission(app: $0, allowsLoopbackHTTP: settings.isDeveloperModeOn) }
         let restricted = request.kind == .archive ? nil : admission
+        let pinned = apps[record.app]?.description.pinnedDomains ?? []
         let limit: Int64? =
             switch request.kind {
             case .manifest: admission?.manifestLimit ?? PolicyNumbers.manifestMax
@@ -54,7 +55,8 @@ extension AssetsService {
             sizeMustMatch: request.isEssential, sizeLimit: limit,
             admits: { host in restricted?.admits(host: host) ?? true },
             allowsLoopbackHTTP: settings.isDeveloperModeOn, trustsExtraAuthorities: settings.isDeveloperModeOn,
-            authentication: authentication(for: record), transferClass: record.transferClass)
+            pins: { host in PinnedDomain.keys(of: host, in: pinned) }, authentication: authentication(for: record),
+            transferClass: record.transferClass)
     }
 
     /// Before the first launch a download may not grow past what was admitted and what is left.

@@ -22,6 +22,10 @@ enum CurlFailure {
             return failure(isConnected ? .stall : .timeout, URLErrorCode.timedOut)
         case CURLE_PEER_FAILED_VERIFICATION:
             return failure(.tls, URLErrorCode.serverCertificateUntrusted)
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            return TransportFailure(
+                kind: .tls, code: URLErrorCode.serverCertificateUntrusted,
+                text: "the server's public key is none of those that NSPinnedDomains names for it")
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
             CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CRL_BADFILE, CURLE_SSL_INVALIDCERTSTATUS:
             return failure(.tls, URLErrorCode.secureConnectionFailed)

@@ -65,6 +65,10 @@ final class CurlRequest {
             setup.set(CURLOPT_PROXY, "")
         }
         trust.apply(to: &setup, withExtra: request.trustsExtraAuthorities)
+        // libcurl compares pins before it gives a request a connection of another.
+        if !request.pins.isEmpty {
+            setup.set(CURLOPT_PINNEDPUBLICKEY, request.pins.map { "sha256//" + $0 }.joined(separator: ";"))
+        }
         setMethod(request, &setup)
         setFields(request, &setup)
         setCallbacks(&setup)

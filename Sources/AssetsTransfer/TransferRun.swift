@@ -90,6 +90,7 @@ final class TransferRun: TransportHandler {
         order.sizeLimit = spec.sizeLimit
         order.allowsLoopbackHTTP = spec.allowsLoopbackHTTP
         order.authentication = spec.authentication
+        order.pins = spec.pins
         order.admits = spec.admits
         return order
     }
@@ -189,7 +190,7 @@ final class TransferRun: TransportHandler {
     private func send(_ hop: TransferPlan.Hop) {
         let request = TransportRequest(
             url: hop.url, method: hop.method, headers: hop.headers, body: hop.sendsBody ? spec.body : [],
-            allowsHTTP: hop.allowsHTTP, trustsExtraAuthorities: spec.trustsExtraAuthorities)
+            allowsHTTP: hop.allowsHTTP, trustsExtraAuthorities: spec.trustsExtraAuthorities, pins: hop.pins)
         task = transport.start(request, handler: self)
     }
 

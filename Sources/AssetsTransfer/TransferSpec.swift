@@ -25,6 +25,8 @@ package struct TransferSpec: Sendable {
     package var allowsLoopbackHTTP: Bool
     /// Developer Mode: servers with a certificate of the device's development authority.
     package var trustsExtraAuthorities: Bool
+    /// The public keys that a host (lower case, without port) must have one of; none: any that is trusted.
+    package var pins: @Sendable (String) -> [String]
     /// What is known for servers that ask who asks.
     package var authentication: TransferAuthentication
     package var transferClass: TransferClass
@@ -34,6 +36,7 @@ package struct TransferSpec: Sendable {
         partialPath: String, resume: ResumePoint? = nil, expectedSize: Int64 = 0, sizeMustMatch: Bool = false,
         sizeLimit: Int64? = nil, admits: @escaping @Sendable (String) -> Bool = { _ in true },
         allowsLoopbackHTTP: Bool = false, trustsExtraAuthorities: Bool = true,
+        pins: @escaping @Sendable (String) -> [String] = { _ in [] },
         authentication: TransferAuthentication = TransferAuthentication(), transferClass: TransferClass
     ) {
         self.id = id
@@ -49,6 +52,7 @@ package struct TransferSpec: Sendable {
         self.admits = admits
         self.allowsLoopbackHTTP = allowsLoopbackHTTP
         self.trustsExtraAuthorities = trustsExtraAuthorities
+        self.pins = pins
         self.authentication = authentication
         self.transferClass = transferClass
     }

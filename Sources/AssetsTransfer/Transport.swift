@@ -24,11 +24,14 @@ package struct TransportRequest: Hashable, Sendable {
     package var allowsHTTP: Bool
     /// Whether the transport's extra authorities are believed.
     package var trustsExtraAuthorities: Bool
+    /// SHA-256 of public keys in Base64: the server's must be one of them. None: any that is trusted.
+    package var pins: [String]
 
     package init(
         url: String, method: String = "GET", headers: [HeaderField] = [], body: [UInt8] = [],
         connectTimeout: Duration = PolicyNumbers.connectLimit, stallTimeout: Duration = PolicyNumbers.stallTime,
-        stallRate: Int64 = PolicyNumbers.stallRate, allowsHTTP: Bool = false, trustsExtraAuthorities: Bool = true
+        stallRate: Int64 = PolicyNumbers.stallRate, allowsHTTP: Bool = false, trustsExtraAuthorities: Bool = true,
+        pins: [String] = []
     ) {
         self.url = url
         self.method = method
@@ -39,6 +42,7 @@ package struct TransportRequest: Hashable, Sendable {
         self.stallRate = stallRate
         self.allowsHTTP = allowsHTTP
         self.trustsExtraAuthorities = trustsExtraAuthorities
+        self.pins = pins
     }
 }
 

@@ -279,4 +279,41 @@ extension FixtureAppProcess {
             await server.stop()
         }
     }
+
+    @Test("A server without the key that the app pins is not believed; with it, it is", arguments: [true, false])
+    func pinned(isRight: Bool) async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            let digest = try await DigestServer.start(on: device)
+            let script = """
+                openssl x509 -in "$1" -pubkey -noout | openssl pkey -pubin -outform der |
+                    openssl dgst -sha256 -binary | openssl base64 -A
+                """
+            let made = try await Program.run("/bin/sh", ["-c", script, "sh", device.folder + "/digest/server.pem"])
+            let right = try #require(made.output.first)
+            let key = isRight ? right : String(repeating: "A", count: 43) + "="
+            let item = digest.item("open/one.pack", size: 5000, essential: true)
+            // The manifest comes from an address that is not pinned.
+            let manifest = try server.put("manifest.json", FixturePlan(downloads: [item]).encoded())
+            var bundle = FixtureBundle(
+                manifestURL: manifest.replacingOccurrences(of: "localhost", with: "127.0.0.1"))
+            bundle.domains = ["localhost", "127.0.0.1"]
+            bundle.overrides["NSAppTransportSecurity"] = [
+                "NSPinnedDomains": ["localhost": ["NSPinnedLeafIdentities": [["SPKI-SHA256-BASE64": key]]]]
+            ]
+            let result = try await device.install(try bundle.write(to: device.folder))
+            #expect(result.exit == .exited(0), "\(result.errors)")
+            try await device.told(1)
+            if isRight {
+                #expect(device.asset(item.identifier)?.count == 5000)
+            } else {
+                let failed = try #require(try device.extensionRecords("failed").first)
+                #expect(failed.domain == NSURLErrorDomain && failed.code == NSURLErrorServerCertificateUntrusted)
+                #expect(failed.reason?.contains("NSPinnedDomains") == true)
+                #expect(digest.requests.isEmpty)
+            }
+            try await digest.stop()
+            await server.stop()
+        }
+    }
 }
