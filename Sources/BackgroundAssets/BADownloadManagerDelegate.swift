@@ -42,7 +42,12 @@ public protocol BADownloadManagerDelegate: NSObjectProtocol {
         _ download: BADownload, didWriteBytes bytesWritten: Int64, totalBytesWritten: Int64,
         totalBytesExpectedToWrite totalExpectedBytes: Int64)
 
-    /// The server wants to know who asks.
+    /// The server wants to know who asks: HTTP Basic or Digest. There are no challenges about a server's certificate here.
+    ///
+    /// A delegate without the method, or one that has not answered within 30 seconds, leaves the challenge to the
+    /// extension. A credential serves all downloads of the app in its protection space as long as the service runs, with
+    /// the persistence `.none` this download only; it is never written. One that the server refuses comes back with a
+    /// higher `previousFailureCount`. The challenge's sender does nothing.
     ///
     /// Answer soon: a server does not wait for long. Linux's Foundation has challenges of passwords only, none of trust in a
     /// server.

@@ -43,10 +43,9 @@ public protocol BADownloaderExtension: AppExtension {
         for request: BAContentRequest, manifestURL: URL, extensionInfo: BAAppExtensionInfo
     ) -> Set<BADownload>
 
-    /// The server wants to know who asks, and no running process has a delegate that answers. Called on the main actor.
-    ///
-    /// Answer soon: a server does not wait for long. Linux's Foundation has challenges of passwords only, none of trust in a
-    /// server.
+    /// The server wants to know who asks, HTTP Basic or Digest, and no running process has a delegate that answered. Called on
+    /// the main actor, also for the manifest and before the app can be launched. Without an answer within 30 seconds the
+    /// process is ended and the download fails.
     ///
     /// - Parameters:
     ///   - download: The download that is held up.

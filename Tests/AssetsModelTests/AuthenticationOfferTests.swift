@@ -100,7 +100,10 @@ struct AuthorizationFieldTests {
     @Test(
         "The hashes are those of the standards",
         arguments: [
-            ("", "d41d8cd98f00b204e9800998ecf8427e", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+            (
+                "", "d41d8cd98f00b204e9800998ecf8427e",
+                "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+            ),
             (
                 "abc", "900150983cd24fb0d6963f7d28e17f72",
                 "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -123,7 +126,10 @@ struct AuthorizationFieldTests {
             let text = String(repeating: "a", count: count)
             chain = [DigestHash.md5.hexadecimal(chain[0] + text), DigestHash.sha256.hexadecimal(chain[1] + text)]
         }
-        #expect(chain == ["7e13fc896642bf325eaf55c02e1b4f48", "f556642dd0a93450ce75b8c863d29b6585f602ffccb708f4a206aa7f82407ab6"])
+        #expect(
+            chain == [
+                "7e13fc896642bf325eaf55c02e1b4f48", "f556642dd0a93450ce75b8c863d29b6585f602ffccb708f4a206aa7f82407ab6",
+            ])
     }
 
     @Test("Basic is name and password in Base64")

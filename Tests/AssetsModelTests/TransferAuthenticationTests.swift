@@ -183,7 +183,8 @@ struct TransferAuthenticationTests {
 @Suite("The challenges of a download")
 struct ChallengeLifeTests {
     private func challenge(
-        _ spaces: [ProtectionSpace] = [space("a.example", .digest, realm: "d"), space()], refused: [SpaceCredential] = []
+        _ spaces: [ProtectionSpace] = [space("a.example", .digest, realm: "d"), space()],
+        refused: [SpaceCredential] = []
     ) -> ServerChallenge {
         ServerChallenge(url: file, spaces: spaces, offer: "", refused: refused)
     }
@@ -201,7 +202,9 @@ struct ChallengeLifeTests {
         var life = ChallengeLife()
         let memory = CredentialMemory()
         let first = try #require(question(life.met(challenge(), memory)))
-        #expect(first.space == space("a.example", .digest, realm: "d") && first.previousFailures == 0 && first.proposed == nil)
+        #expect(
+            first.space == space("a.example", .digest, realm: "d") && first.previousFailures == 0
+                && first.proposed == nil)
         for count in 1...3 {
             #expect(life.answer(.useCredential(wrong, .session), memory) == .tryAgain)
             let tried = life.credentials(with: memory)

@@ -207,7 +207,8 @@ struct ChallengeSimulationTests {
 
     // MARK: Ends of the service
 
-    @Test("Killed after any line of its history, the service asks again and goes on", arguments: KillSimulationTests.ends)
+    @Test(
+        "Killed after any line of its history, the service asks again and goes on", arguments: KillSimulationTests.ends)
     func kills(_ end: InterruptedRun.End) throws {
         let scenario = scenario()
         var number = 1

@@ -36,8 +36,8 @@ private final class WithHandler: NSObject, BADownloadManagerDelegate {
     ) { use(challenge, HandedOver(completionHandler)) }
 }
 
-@MainActor private final class OnMain: NSObject, nonisolated BADownloadManagerDelegate {
-    func download(
+private final class OnMain: NSObject, BADownloadManagerDelegate {
+    @MainActor func download(
         _ download: BADownload, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
         MainActor.assertIsolated()
@@ -135,7 +135,7 @@ private struct Empty: BADownloaderExtension {}
 
     @Test("The asynchronous method is enough, also of a delegate of the main actor")
     func asynchronous() async throws {
-        let reply = try await answer(of: await OnMain())
+        let reply = try await answer(of: OnMain())
         #expect(reply.user == "u" && reply.password == "p" && reply.keep)
     }
 
