@@ -50,7 +50,8 @@ package struct ChallengeLife: Hashable, Sendable {
     /// What an attempt of this download may try.
     package func credentials(with memory: CredentialMemory) -> [SpaceCredential] {
         let own = answered.values.sorted { $0.space.order < $1.space.order }
-        return own + memory.entries.filter { answered[$0.space] == nil && !isRefused($0) && !rejected.contains($0.space) }
+        return own
+            + memory.entries.filter { answered[$0.space] == nil && !isRefused($0) && !rejected.contains($0.space) }
     }
 
     /// The attempt ended with a challenge.

@@ -10,7 +10,8 @@ package struct DigestAlgorithm: Hashable, Sendable {
     /// nil for one that is not known.
     package init?(_ name: String) {
         let known: [(String, DigestHash, Bool)] = [
-            ("MD5", .md5, false), ("MD5-sess", .md5, true), ("SHA-256", .sha256, false), ("SHA-256-sess", .sha256, true),
+            ("MD5", .md5, false), ("MD5-sess", .md5, true), ("SHA-256", .sha256, false),
+            ("SHA-256-sess", .sha256, true),
         ]
         guard let found = known.first(where: { ASCIIText.isEqual($0.0, name) }) else { return nil }
         (hash, isSession) = (found.1, found.2)

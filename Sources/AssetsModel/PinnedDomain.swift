@@ -20,7 +20,8 @@ package struct PinnedDomain: Hashable, Sendable, Codable {
         let bytes = Array(text.utf8)
         guard bytes.count == 44, bytes[43] == UInt8(ascii: "=") else { return false }
         return bytes[..<43].allSatisfy { byte in
-            ASCIIText.isLetter(byte) || ASCIIText.isDigit(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "/")
+            ASCIIText.isLetter(byte) || ASCIIText.isDigit(byte) || byte == UInt8(ascii: "+")
+                || byte == UInt8(ascii: "/")
         }
     }
 

@@ -95,7 +95,8 @@ extension AssetsService {
         switch outcome {
         case .downloads(let downloads):
             journal(.extensionAnswered, .none, app: app.id, "\(downloads.count) downloads after \(took)")
-        case .handled, .answered: journal(.extensionAnswered, .none, app: app.id, download: entry.download, "after \(took)")
+        case .handled, .answered:
+            journal(.extensionAnswered, .none, app: app.id, download: entry.download, "after \(took)")
         case .notImplemented: journal(.extensionAnswered, .notImplemented, app: app.id, download: entry.download)
         case .died(let reason, let detail):
             journal(.extensionEnded, reason, app: app.id, download: entry.download, detail)
