@@ -62,7 +62,7 @@ extension AssetsService {
             change(round.record.id) { $0.delegateAppeared(id) }
         }
         for open in challengesInOrder where open.record.app == app {
-            changeChallenge(open.record.id) { isPresent ? $0.delegateAppeared(id) : $0.sessionEnded(id) }
+            changeChallenge(open.record.id) { $0.delegateAppeared(id) }
         }
     }
 

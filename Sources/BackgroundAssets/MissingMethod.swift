@@ -65,11 +65,11 @@ final class MissingMethod: Sendable {
     }
 
     /// Runs a method that answers a challenge; the answer says whether it was an implementation's.
-    static func answer(_ call: () async -> OneAnswer.Answer) async -> ChallengeAnswer {
-        let mark = MissingMethod()
-        let (disposition, credential) = await $current.withValue(mark) { await call() }
-        return ChallengeAnswer(
-            disposition: disposition, credential: credential, isImplemented: !mark.noted.withLock { $0 })
+    nonisolated(nonsending) static func answer(
+        of receiver: AnyObject? = nil, _ call: nonisolated(nonsending) () async -> OneAnswer.Answer
+    ) async -> ChallengeAnswer {
+        let (answer, isImplemented) = await checking(.challenge, of: receiver, call)
+        return ChallengeAnswer(disposition: answer.0, credential: answer.1, isImplemented: isImplemented)
     }
 
     /// The mark of the running call, for a default body that ends later.
