@@ -43,10 +43,14 @@ package struct ChallengeRound: Hashable, Sendable {
 
     package var isClosed: Bool { state == .closed }
 
-    /// `sessions`: those with a delegate, in the order they connected.
-    package mutating func begin(sessions: [String]) -> [Action] {
+    /// - Parameters:
+    ///   - sessions: Those with a delegate, in the order they connected.
+    ///   - patience: How long a delegate may yet appear before the extension is called, where there is none.
+    package mutating func begin(sessions: [String], patience: Duration = .zero) -> [Action] {
         guard state == .idle else { return [] }
-        return offer(to: sessions)
+        guard sessions.isEmpty, patience > .zero else { return offer(to: sessions) }
+        state = .waitingForExtension
+        return [.setRedeliveryTimer(after: patience)]
     }
 
     /// `disposition` nil: the delegate has no method for it.

@@ -24,6 +24,8 @@ package enum PolicyNumbers {
 
     // MARK: Challenges
 
+    /// Apps that run need a moment to connect to a service that was started again.
+    package static let reconnectTime = Duration.seconds(2)
     /// A challenge that nobody has answered so long after it was delivered: the server has given up by then as well.
     package static let challengeLimit = Duration.seconds(30)
     /// Credentials that one download may have refused before it fails: an answer that is always the same would go on

@@ -94,7 +94,8 @@ extension AssetsService {
         guard challenges[record.id]?.serial == open.serial else { return }
         guard isSaved else { return forgetChallenges(of: record.id) }
         let sessions = delegateSessions(of: record.app)
-        changeChallenge(record.id) { $0.begin(sessions: sessions) }
+        let patience = max(.zero, startedAt + PolicyNumbers.reconnectTime - seams.loop.now)
+        changeChallenge(record.id) { $0.begin(sessions: sessions, patience: patience) }
     }
 
     /// Questions that are open now.

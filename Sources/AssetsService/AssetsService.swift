@@ -56,12 +56,15 @@ package actor AssetsService {
     var nextTicket: Int64 = 1
     var nextEventNumber: Int64 = 1
 
+    /// In process time.
+    let startedAt: Duration
     var isStopping = false
     /// Told whenever the service may have become idle.
     var activityChanged: (@Sendable () -> Void)?
 
     package init(seams: ServiceSeams) {
         self.seams = seams
+        startedAt = seams.loop.now
     }
 
     var calendarNow: Duration { seams.calendar.now }

@@ -312,6 +312,16 @@ struct ChallengeRoundTests {
         #expect(round.isClosed)
     }
 
+    @Test("A delegate that appears within the patience is asked; after it the extension is")
+    func patience() {
+        var round = ChallengeRound()
+        #expect(round.begin(sessions: [], patience: .seconds(1)) == [.setRedeliveryTimer(after: .seconds(1))])
+        var other = round
+        #expect(round.delegateAppeared("app") == [.send(to: ["app"]), .setAnswerTimer])
+        #expect(round.redeliveryTimerFired() == [])
+        #expect(other.redeliveryTimerFired() == [.callExtension])
+    }
+
     @Test("When all say that they have no method, or go, the extension is woken", arguments: [true, false])
     func woken(byDeath: Bool) {
         var round = ChallengeRound()
