@@ -4,11 +4,11 @@
 PREFIX ?= $(HOME)/.local
 DESTDIR ?=
 
-offered := bootstrap test simulate lint check docs install uninstall
+offered := bootstrap test simulate behaviours lint check docs install uninstall
 offered += $(if $(wildcard scripts/demo),demo) $(if $(wildcard Benchmarks/AssetsBenchmarks),bench)
 space := $(subst ,, )
 
-.PHONY: help bootstrap test simulate lint check docs install uninstall
+.PHONY: help bootstrap test simulate behaviours lint check docs install uninstall
 help: ## Say what can be made.
 	@sed -n 's/^\($(subst $(space),\|,$(strip $(offered)))\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
@@ -27,7 +27,10 @@ test: bootstrap ## Build and run all tests as an ordinary user; ARGUMENTS="--fil
 simulate: bootstrap ## Run random histories of a simulated device; ARGUMENTS="--seeds N" more, "--seed S" one again.
 	@scripts/simulate $(ARGUMENTS)
 
-lint: ## Check format, layers, declared dependencies and the public API.
+behaviours: ## List every row of docs/behaviours.md with the tests that show it; ARGUMENTS=--json for programs.
+	@scripts/behaviours $(ARGUMENTS)
+
+lint: ## Check format, layers, the rows that tests name, declared dependencies and the public API.
 	@scripts/lint
 
 check: bootstrap ## Everything that guards a commit: lint, the tests, the tests under both sanitizers.

@@ -177,6 +177,9 @@ let tests: [Target] = [
         name: "FixtureExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation", "FixturePlan", "os"],
         path: "Tests/Fixtures/FixtureExtension",
         swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
+    .executableTarget(
+        name: "FixtureEmptyExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation"],
+        path: "Tests/Fixtures/FixtureEmptyExtension", swiftSettings: strict),
 ]
 
 /// Targets whose folder exists, without those that need one that does not.

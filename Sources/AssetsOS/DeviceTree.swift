@@ -179,6 +179,12 @@ package final class DeviceTree: FileTree {
         }
     }
 
+    package func makeReadOnly(_ path: String) throws(SystemCallError) {
+        let file = try open(path, O_RDONLY | O_NONBLOCK)
+        let fd = file.rawValue
+        try check("fchmod") { fchmod(fd, 0o400) }
+    }
+
     package func attribute(_ path: String, name: String) throws(SystemCallError) -> String? {
         let file = try open(path, O_RDONLY | O_NONBLOCK)
         let fd = file.rawValue

@@ -63,6 +63,8 @@ package protocol FileTree: Sendable {
     /// Sets an extended attribute (`user.` names); ENOTSUP where the file system has none.
     func setAttribute(_ path: String, name: String, value: String) throws(SystemCallError)
     func attribute(_ path: String, name: String) throws(SystemCallError) -> String?
+    /// Takes the right to write a file from everybody, its owner too.
+    func makeReadOnly(_ path: String) throws(SystemCallError)
     /// Bytes an ordinary user may still write, and the size of the file system.
     func space() throws(SystemCallError) -> (free: Int64, total: Int64)
     /// Changes whenever bytes that were not synced may be gone: boot id and mount id.

@@ -53,10 +53,13 @@ extension AssetsService {
         let partial = record.partialPath
         let files = seams.files
         let uniqueIdentifier = record.id
+        // The extension reads it, and nobody writes it.
+        let isManifest = record.request.kind == .manifest
         while !isStopping {
             do throws(SystemCallError) {
                 try await seams.disk.run { () throws(SystemCallError) in
                     try moveIntoPlace(files, partial: partial, intent: intent, mark: uniqueIdentifier)
+                    if isManifest { try files.makeReadOnly(intent.target) }
                 }
                 return isWanted(record.id, isRunning: !afterRestart)
             } catch {

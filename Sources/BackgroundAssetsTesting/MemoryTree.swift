@@ -134,6 +134,12 @@ package final class MemoryTree: FileTree {
         try perform("attribute", path) { (disk) throws(SystemCallError) in try disk.attribute(path, name) }
     }
 
+    /// Nothing in a simulation opens a file for writing that is finished, so the right itself is not kept.
+    package func makeReadOnly(_ path: String) throws(SystemCallError) {
+        try perform("makeReadOnly", path) { (disk) throws(SystemCallError) in _ = try disk.attribute(path, "user.none")
+        }
+    }
+
     package func space() throws(SystemCallError) -> (free: Int64, total: Int64) {
         try perform("space", "") { (disk) throws(SystemCallError) in
             (free: max(0, disk.capacity - disk.used), total: disk.capacity)

@@ -196,6 +196,21 @@ struct DeviceTreeFileTests {
         }
     }
 
+    @Test("What was made read-only can be read and removed, not written, also by its owner")
+    func readOnly() throws {
+        try withTree { tree, path in
+            try tree.replace("file", with: bytes("text"), mode: 0o600)
+            try tree.makeReadOnly("file")
+            #expect(try tree.read("file", limit: 10) == bytes("text"))
+            var status = stat()
+            #expect(stat(path + "/file", &status) == 0 && status.st_mode & 0o777 == 0o400)
+            // Nothing is refused to root.
+            if geteuid() != 0 { #expect(number { _ = try tree.openAppendable("file") } == EACCES) }
+            #expect(number { try tree.makeReadOnly("none") } == ENOENT)
+            try tree.remove("file")
+        }
+    }
+
     @Test("Space and epoch are those of the file system")
     func space() throws {
         try withTree { tree, root in

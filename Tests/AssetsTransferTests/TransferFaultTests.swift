@@ -298,6 +298,7 @@ struct FaultyTree: FileTree {
         if let attributeError { throw SystemCallError(call: "fsetxattr", number: attributeError) }
         try tree.setAttribute(path, name: name, value: value)
     }
+    func makeReadOnly(_ path: String) throws(SystemCallError) { try tree.makeReadOnly(path) }
     func attribute(_ path: String, name: String) throws(SystemCallError) -> String? {
         if let attributeError { throw SystemCallError(call: "fgetxattr", number: attributeError) }
         return try tree.attribute(path, name: name)

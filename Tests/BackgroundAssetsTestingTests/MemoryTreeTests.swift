@@ -73,6 +73,14 @@ struct MemoryTreeTests {
         try call("attribute") { try tree.setAttribute("a/f", name: "user.a", value: "7") }
         try call("attribute of a folder") { try tree.setAttribute("a/b", name: "user.a", value: "8") }
         try call("attribute of nothing") { try tree.setAttribute("x", name: "user.a", value: "8") }
+        try call("replace what is read-only") {
+            try tree.replace("r", with: [1], mode: 0o600)
+            try tree.makeReadOnly("r")
+            try tree.replace("r", with: [2], mode: 0o600)
+            try tree.remove("r")
+        }
+        try call("read-only nothing") { try tree.makeReadOnly("x") }
+        try call("read-only link") { try tree.makeReadOnly("l") }
         try call("attribute of a link") { try tree.setAttribute("l", name: "user.a", value: "8") }
         try call("append") {
             let file = try tree.openAppendable("f")

@@ -34,6 +34,39 @@ import Testing
             testDescription: "a key at the wrong place", word: "BADownloadAllowance",
             change: { $0.overrides = ["BADownloadAllowance": 5] }),
         BadBundle(
+            testDescription: "no manifest URL", word: "BAManifestURL",
+            damage: { try rewrite($0 + "/Info.plist") { $0["BAManifestURL"] = nil } }),
+        BadBundle(
+            testDescription: "no restrictions", word: "BAInitialDownloadRestrictions",
+            damage: { try rewrite($0 + "/Info.plist") { $0["BAInitialDownloadRestrictions"] = nil } }),
+        BadBundle(
+            testDescription: "no allowance", word: "BADownloadAllowance",
+            change: { $0.overrides = ["BAInitialDownloadRestrictions": ["BADownloadDomainAllowList": ["localhost"]]] }),
+        BadBundle(
+            testDescription: "no allow list", word: "BADownloadDomainAllowList",
+            change: { $0.overrides = ["BAInitialDownloadRestrictions": ["BADownloadAllowance": 5]] }),
+        BadBundle(
+            testDescription: "the keys in the extension's list", word: "belongs in the app's",
+            damage: { app in
+                var moved: [String: Any] = [:]
+                try rewrite(app + "/Info.plist") { values in
+                    moved = values.filter { $0.key.hasPrefix("BA") }
+                    for key in moved.keys { values[key] = nil }
+                }
+                try rewrite(app + "/Extensions/Downloader.appex/Info.plist") { values in
+                    values.merge(moved) { $1 }
+                }
+            }),
+        BadBundle(
+            testDescription: "a key of the root among the restrictions", word: "BAMaxInstallSize",
+            change: {
+                $0.overrides = [
+                    "BAInitialDownloadRestrictions": [
+                        "BADownloadAllowance": 5, "BADownloadDomainAllowList": ["localhost"], "BAMaxInstallSize": 5,
+                    ]
+                ]
+            }),
+        BadBundle(
             testDescription: "a manifest over http", word: "https",
             change: { $0.manifestURL = "http://example.com/manifest.json" }),
         BadBundle(
@@ -80,12 +113,15 @@ import Testing
         let row = try await device.row("install-failed")
         #expect(row.detail.contains(word))
         #expect(row.reason != "")
+        #expect(device.rows("extension-called").isEmpty)
         try await device.expectNothingInstalled()
     }
 
     @Test(
         "A bundle that is wrong is refused with the name of what is wrong",
-        .shows("B58", "B59", "B60", "B61", "B67", "B190", "B193", "B194", "B250"), arguments: badBundles)
+        .shows(
+            "B58", "B59", "B60", "B61", "B67", "B190", "B193", "B194", "B250", by: "backgroundassets install"),
+        arguments: badBundles)
     func bundle(bad: BadBundle) async throws {
         try await TestDevice.run { device in
             var bundle = FixtureBundle(manifestURL: "https://localhost/manifest.json")
@@ -158,7 +194,9 @@ import Testing
 
     @Test(
         "A manifest that cannot be had leaves the app launchable, and its extension is told",
-        .shows("B212", "B221", "B222", "B246", "D39", "D57"), arguments: ["missing", "too large"])
+        .shows("B246", "D57", by: "backgroundassets install"),
+        .shows("B221", "B222", by: "BADownloaderExtension.backgroundDownload(_:failedWithError:)"),
+        arguments: ["missing", "too large"])
     func manifest(problem: String) async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -181,7 +219,9 @@ import Testing
         }
     }
 
-    @Test("An extension that crashes while it is asked leaves the app launchable at once", .shows("B244"))
+    @Test(
+        "An extension that crashes while it is asked leaves the app launchable at once",
+        .shows("B244", by: "backgroundassets install"))
     func extensionCrash() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -198,7 +238,8 @@ import Testing
     }
 
     @Test(
-        "An extension that never answers is ended after a minute, and the app becomes launchable", .shows("B9", "B143"))
+        "An extension that never answers is ended after a minute, and the app becomes launchable",
+        .shows("B9", "B143", by: "BADownloaderExtension.downloads(for:manifestURL:extensionInfo:)"))
     func extensionHangs() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -217,7 +258,7 @@ import Testing
 
     @Test(
         "More essential bytes than the allowance: the answer is refused as a whole",
-        .shows("B62", "B63", "B191", "D39"))
+        .shows("B191", by: "BADownloaderExtension.downloads(for:manifestURL:extensionInfo:)"))
     func allowance() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -233,7 +274,10 @@ import Testing
         }
     }
 
-    @Test("Before the first launch only hosts of the allow list are asked", .shows("B64", "B66", "B248", "D40"))
+    @Test(
+        "Before the first launch only hosts of the allow list are asked",
+        .shows("B64", "B248", "D40", by: "BADownloaderExtension.downloads(for:manifestURL:extensionInfo:)"),
+        .shows("B66", by: "BADownloadManager.startForegroundDownload(_:)"))
     func domains() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -257,7 +301,7 @@ import Testing
 
     @Test(
         "A server that closes midway, is busy, or knows no ranges gets asked again, and the file is right",
-        .shows("B161", "B208"), arguments: ["close@100000x1", "503x1", "close@100000x1 noranges"])
+        arguments: ["close@100000x1", "503x1", "close@100000x1 noranges"])
     func server(fault: String) async throws {
         try await TestDevice.run { device in
             let server = try await device.server()

@@ -11,10 +11,16 @@ import Testing
     @Test(
         "An app arrives with its essential assets, and the others follow after the gate has opened",
         .shows(
-            "B2", "B3", "B5", "B6", "B76", "B112", "B115", "B118", "B120", "B122", "B123", "B124", "B125", "B126",
-            "B127", "B141", "B154", "B162", "B166", "B170", "B171", "B173", "B174", "B204", "B219", "B223", "B242",
-            "D28",
-            "D50"))
+            "B2", "B3", "B5", "B6", "B71", "B76", "B113", "B118", "B120", "B126", "B127", "B154", "B162", "B170",
+            "B211",
+            "B242",
+            "D50", by: "backgroundassets install"),
+        .shows(
+            "B77", "B122", "B123", "B124", "B125", "B141", "B166", "B186", "D27", "D28", "D34",
+            by: "BADownloaderExtension.downloads(for:manifestURL:extensionInfo:)"),
+        .shows(
+            "B51", "B115", "B171", "B174", "B204",
+            by: "BADownloaderExtension.backgroundDownload(_:finishedWithFileURL:)"))
     func mainPath() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -32,6 +38,7 @@ import Testing
             try checkUpdates(try result.values(DeviceInterface.InstallUpdate.self), essentialBytes: 450_000)
             try checkOrder(device)
             try checkExtension(device, manifest: manifest)
+            #expect(server.requests(of: "manifest.json").map(\.bytesSent) == [Int64(manifest.count)])
             for item in essentials + [later] {
                 #expect(device.asset(item.identifier) == Files.read(server.folder + "/" + item.identifier))
                 #expect(server.requests(of: item.identifier).count == 1)
@@ -40,6 +47,13 @@ import Testing
             try await device.until("no message waits") { try await device.downloads() == [] }
             #expect(Files.below(device.container() + "/Library/Caches/.BackgroundAssets") == [])
             #expect(Files.names(in: device.root + "/Transfers") == [])
+            // The launched app finds everything there.
+            let app = try device.launch()
+            for item in essentials + [later] {
+                #expect(try await app.perform("ensure", item).value == "present")
+            }
+            #expect(try await app.perform("list").downloads == [])
+            try await app.end()
             await server.stop()
         }
     }
@@ -90,6 +104,10 @@ import Testing
         let request = try #require(records.first)
         #expect(request.event == "request" && request.request == 1)
         #expect(request.bytes == manifest.count)
+        // The extension keeps what it read.
+        #expect(Files.read(device.container() + "/" + FixtureName.plan) == manifest)
+        #expect(request.isWritable == false)
+        #expect(request.madeOnMain == true)
         #expect(request.onMainThread == true)
         #expect(request.remaining == 256 << 20)
         #expect(request.essentialRemaining == (256 << 20) - manifest.count)
@@ -121,7 +139,7 @@ import Testing
         }
     }
 
-    @Test("An app is installed from an archive that an https server has", .shows("B111", "B121", "B175"))
+    @Test("An app is installed from an archive that an https server has")
     func archiveURL() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -146,17 +164,69 @@ import Testing
     }
 
     @Test(
+        "One progress covers archive, installation and essential assets; their share follows what the extension answers",
+        .shows("B155", "B167", "B175", "B176", "B177", "B178", by: "backgroundassets install"))
+    func progress() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            let items = try ["a.pack", "b.pack"].map { try server.item($0, size: 150_000, essential: true) }
+            var plan = FixturePlan(downloads: items)
+            plan.request = .wait
+            let allowance: Int64 = 100 << 20
+            var bundle = FixtureBundle(manifestURL: try server.put("manifest.json", plan.encoded()))
+            bundle.essentialAllowance = Int(allowance)
+            let app = try bundle.write(to: device.folder)
+            try await FixtureBundle.pack(app, as: server.folder + "/Fixture.tar.zst")
+            try await server.fault("Fixture.tar.zst:rate=2MB", "*.pack:rate=150000")
+            let install = try device.tool(["install", server.url + "/Fixture.tar.zst"])
+            try await device.row("extension-called")
+            try device.turnstile().letPass()
+            let result = try await install.result()
+            #expect(result.exit == .exited(0), "\(result.errors)")
+
+            let updates = try result.values(DeviceInterface.InstallUpdate.self)
+            #expect(Set(updates.map(\.install)).count == 1)
+            #expect(updates.map(\.fraction) == updates.map(\.fraction).sorted())
+            func part(_ phase: String) -> [DeviceInterface.InstallUpdate] { updates.filter { $0.phase == phase } }
+            let archive = try #require(Files.read(server.folder + "/Fixture.tar.zst")?.count)
+            // The archive is half of it while nobody knows how much follows.
+            #expect(Set(part("archive").map(\.fraction)).count > 2)
+            #expect(part("archive").allSatisfy { $0.fraction <= 0.5 && $0.expected <= archive })
+            // Then the allowance stands for the essential assets, and all stands still until there is an answer.
+            let asking = part("asking")
+            #expect(Set(asking.map(\.fraction)).count == 1)
+            #expect(asking.allSatisfy { $0.expected == Int64(archive) + allowance })
+            #expect(try #require(asking.first).fraction > (part("archive").map(\.fraction).max() ?? 1))
+            // Then their sizes do, so each byte counts for more.
+            let essential = part("essential").filter { $0.fraction < 0.99 }
+            #expect(part("essential").allSatisfy { $0.expected == Int64(archive) + 300_000 })
+            let (first, last) = (try #require(essential.first), try #require(essential.last))
+            let slope = (last.fraction - first.fraction) / Double(last.received - first.received)
+            #expect(last.received > first.received && slope > 10 / Double(Int64(archive) + allowance))
+            #expect(updates.last?.fraction == 1)
+            await server.stop()
+        }
+    }
+
+    @Test(
         "While essential assets arrive the app cannot be launched, neither through the gate nor directly",
-        .shows("B119", "B156", "B168", "B184"))
+        .shows("B119", "B156", by: "backgroundassets launch"),
+        .shows("B168", "B184", "B223", by: "backgroundassets install"))
     func gate() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
-            let item = try server.item("base.pack", size: 400_000, essential: true)
-            let manifest = try server.put("manifest.json", FixturePlan(downloads: [item]).encoded())
+            // More of them than background transfers run at a time.
+            let names = ["base.pack", "b.pack", "c.pack", "d.pack"]
+            let items = try names.map { try server.item($0, size: 400_000, essential: true) }
+            let manifest = try server.put("manifest.json", FixturePlan(downloads: items).encoded())
             let app = try FixtureBundle(manifestURL: manifest).write(to: device.folder)
-            try await server.fault("base.pack:rate=100000")
+            try await server.fault("*.pack:rate=200000")
             let install = try device.tool(["install", app])
-            try await device.row("download-began") { $0.detail.contains("base.pack") }
+            for name in names { try await device.row("download-began") { $0.detail.contains(name) } }
+            #expect(!device.rows("download-finished").contains { $0.detail.contains(".pack") })
+            let answered = try await device.row("extension-answered").time
+            let began = try #require(device.rows("download-began").map(\.time).max())
+            #expect(began - answered < 1)
 
             let refused = try await device.cli("launch", FixtureBundle.identifier)
             #expect(refused.exit == .exited(1))
@@ -177,14 +247,22 @@ import Testing
             #expect(record.reason?.contains("essential assets") == true)
             #expect(device.rows("launched").isEmpty)
 
-            #expect(try await install.result().exit == .exited(0))
+            let result = try await install.result()
+            #expect(result.exit == .exited(0))
             #expect(try await device.cli("apps").values(DeviceInterface.App.self).map(\.launchable) == [true])
+            // Every essential byte moves the installation on.
+            let essential = try result.values(DeviceInterface.InstallUpdate.self).filter { $0.phase == "essential" }
+            for (one, next) in zip(essential, essential.dropFirst()) where next.received > one.received {
+                #expect(next.fraction > one.fraction)
+            }
+            #expect(Set(essential.map(\.received)).count > 3)
             await server.stop()
         }
     }
 
     @Test(
-        "A sideloaded app, and one without essential keys, can be launched at once", .shows("B163", "B226"),
+        "A sideloaded app, and one without essential keys, can be launched at once",
+        .shows("B163", "B226", by: "backgroundassets launch"),
         arguments: [true, false])
     func ungated(isSideloaded: Bool) async throws {
         try await TestDevice.run { device in
@@ -206,7 +284,7 @@ import Testing
         }
     }
 
-    @Test("A cancelled installation leaves nothing", .shows("B158"))
+    @Test("A cancelled installation leaves nothing", .shows("B158", by: "backgroundassets install"))
     func cancel() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()

@@ -9,8 +9,7 @@ import Testing
 
 @Suite struct KillTests {
     @Test(
-        "A service killed in the middle of essential downloads goes on with the bytes it had, and the installation too",
-        .shows("B159", "B160"))
+        "A service killed in the middle of essential downloads goes on with the bytes it had, and the installation too")
     func midway() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()

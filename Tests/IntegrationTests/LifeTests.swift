@@ -93,8 +93,7 @@ import Testing
     }
 
     @Test(
-        "SIGTERM ends the service cleanly: its extension is gone, the database is in one file, status 0",
-        .shows("B72"))
+        "SIGTERM ends the service cleanly: its extension is gone, the database is in one file, status 0")
     func termination() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()

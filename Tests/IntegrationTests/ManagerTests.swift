@@ -22,17 +22,22 @@ import Testing
 
     @Test(
         "An app sees what its extension scheduled, promotes it without a byte sent twice, and hears of everything",
+        .shows("B14", "B88", by: "BADownloadManager.fetchCurrentDownloads()"),
+        .shows("B27", "B32", "B201", by: "BADownloadManager.startForegroundDownload(_:)"),
         .shows(
-            "B13", "B14", "B18", "B21", "B24", "B27", "B30", "B32", "B33", "B35", "B36", "B40", "B46", "B47", "B48",
-            "B147", "B148", "B201", "B202", "B203", "D29", "D48"))
+            "B18", "B33", "B36", "B40", "B148", "B202", "D29", by: "BADownloadManager.delegate"),
+        .shows("B47", by: "BADownloadManagerDelegate.downloadDidPause(_:)"),
+        .shows(
+            "B48", "B203",
+            by: "BADownloadManagerDelegate.download(_:didWriteBytes:totalBytesWritten:totalBytesExpectedToWrite:)"))
     func promotion() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
             let item = try server.item("level 2.pack", size: 600_000)
             try await server.fault("level 2.pack:rate=200000")
             try await install(FixturePlan(downloads: [item]), on: device, from: server)
-            let start = device.journal.count
             let began = try await device.row("download-began") { $0.detail.contains("level 2.pack") }
+            let start = device.journal.count
             #expect(began.detail.contains("background"))
 
             let app = try device.launch()
@@ -76,11 +81,19 @@ import Testing
         let events = app.records.map(\.event).filter { $0 != "reply" && $0 != "progress" }
         #expect(events.last == "finished")
         #expect(Set(events.dropLast()).isSubset(of: ["began", "paused"]))
-        #expect(events.contains("paused"))
+        // Paused by the promotion, and then it goes on.
+        let paused = try #require(app.records.firstIndex { $0.event == "paused" })
+        #expect(app.records[paused...].contains { $0.event == "progress" })
     }
 
     @Test(
-        "A delegate hears a foreground download from its beginning to its end", .shows("B26", "B34", "D16", "D17"))
+        "A delegate hears a foreground download from its beginning to its end",
+        .shows("B24", by: "BADownloadManager.delegate"),
+        .shows("B46", by: "BADownloadManagerDelegate.downloadDidBegin(_:)"),
+        .shows(
+            "D48",
+            by: "BADownloadManagerDelegate.download(_:didWriteBytes:totalBytesWritten:totalBytesExpectedToWrite:)"),
+        .shows("B20", "B34", "B35", by: "BADownloadManagerDelegate.download(_:finishedWithFileURL:)"))
     func foreground() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -88,13 +101,19 @@ import Testing
             let app = try device.launch()
             try await app.perform("delegate full")
             let names = (1...10).map { "file \($0)" }
+            let container = try #require(try await app.perform("container").path)
+            #expect(container.hasSuffix("group.\(FixtureBundle.identifier)"))
+            var identifiers: [String: String] = [:]
             for name in names {
                 let reply = try await app.perform("foreground", try server.item(name, size: 50_000 + name.count))
                 #expect(reply.code == nil, "\(reply.reason ?? "")")
+                identifiers[name] = reply.download?.uniqueIdentifier
             }
             for name in names {
                 let finished = try await app.event("finished") { $0.download?.identifier == name }
                 #expect(finished.bytes == 50_000 + name.count)
+                #expect(finished.path?.hasPrefix(container + "/") == true)
+                #expect(finished.download?.uniqueIdentifier == identifiers[name])
                 let own = app.records.filter { $0.download?.identifier == name && $0.byDelegate == true }
                 #expect(own.first?.event == "began")
                 #expect(
@@ -109,7 +128,10 @@ import Testing
 
     @Test(
         "Without a delegate, or with one that lacks the method, the extension is woken",
-        .shows("B38", "B39", "B41", "B42", "B82", "B84", "B189", "B217"), arguments: ["none", "unfinished"])
+        .shows("B38", "B39", "B217", by: "BADownloadManager.delegate"),
+        .shows("B41", by: "BADownloaderExtension.backgroundDownload(_:finishedWithFileURL:)"),
+        .shows("B82", "B83", "B207", by: "BADownloaderExtension.backgroundDownload(_:failedWithError:)"),
+        arguments: ["none", "unfinished"])
     func wakesExtension(delegate: String) async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -139,19 +161,25 @@ import Testing
 
     @Test(
         "An app that ends leaves its foreground download to the background, and its message to the extension",
-        .shows("B2", "B84", "D10", "D58"))
+        .shows("B84", by: "BADownloadManager.scheduleDownload(_:)"),
+        .shows("D10", by: "BADownloadManager.startForegroundDownload(_:)"))
     func disconnect() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
             try await install(FixturePlan(), on: device, from: server)
-            try await server.fault("*.pack:rate=200000")
+            // Tried again when the app is gone, and then there is no such file.
+            try await server.fault("one.pack:rate=200000", "gone.pack:503@1x1")
             let app = try device.launch()
             try await app.perform("delegate full")
             _ = try await app.perform("foreground", try server.item("one.pack", size: 400_000))
+            let gone = FixtureItem("gone.pack", url: server.url + "/gone.pack", size: 1)
+            _ = try await app.perform("schedule", gone)
+            try await device.row("download-waits")
             try await app.event("progress")
             try await app.end()
             #expect(try await device.row("download-demoted").detail == "foreground to background")
-            try await device.told(1)
+            try await device.told(2)
+            #expect(try device.extensionRecords("failed").map(\.download?.identifier) == ["gone.pack"])
             #expect(device.asset("one.pack") == Files.read(server.folder + "/one.pack"))
             #expect(server.bytesSent(of: "one.pack") == 400_000)
             await server.stop()
@@ -160,20 +188,30 @@ import Testing
 
     @Test(
         "A cancelled download ends at once, leaves nothing, and cannot be cancelled again",
-        .shows("B15", "B16", "D13"))
+        .shows("B15", "B16", "D13", "D14", by: "BADownloadManager.cancel(_:)"))
     func cancel() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
             try await install(FixturePlan(), on: device, from: server)
             try await server.fault("*.pack:rate=50000")
             let app = try device.launch()
-            _ = try await app.perform("foreground", try server.item("one.pack", size: 4_000_000))
-            try await device.row("download-began") { $0.detail.contains("one.pack") }
-            #expect(try await app.perform("cancel one.pack").code == nil)
-            let answered = try await server.answered("one.pack")
-            #expect(!answered.isComplete)
+            // More than run at a time: the last one waits.
+            let names = ["one.pack", "two.pack", "three.pack", "queued.pack"]
+            for name in names { _ = try await app.perform("schedule", try server.item(name, size: 4_000_000)) }
+            for name in names.dropLast() { try await device.row("download-began") { $0.detail.contains(name) } }
+            #expect(try await app.perform("cancel queued.pack").code == nil)
+            for name in names.dropLast() {
+                #expect(try await app.perform("cancel \(name)").code == nil)
+                let answered = try await server.answered(name)
+                #expect(!answered.isComplete)
+            }
+            #expect(server.requests(of: "queued.pack").isEmpty)
             #expect(try await app.perform("list").downloads == [])
-            try await device.row("download-cancelled")
+            try await device.until("all are cancelled") { device.rows("download-cancelled").count == 4 }
+            for name in names {
+                let again = try await app.perform("again cancel \(name)")
+                #expect(again.domain == "BAErrorDomain" && again.code == 101)
+            }
             #expect(try await device.downloads() == [])
             #expect(Files.names(in: device.root + "/Transfers") == [])
             try await app.end()
@@ -183,7 +221,8 @@ import Testing
 
     @Test(
         "What cannot be scheduled is refused with the code and reason of the rule",
-        .shows("B22", "B25", "B188", "B239", "D3", "D7", "D45", "D46"))
+        .shows("B22", "B25", "B188", "D3", "D7", by: "BADownloadManager.scheduleDownload(_:)"),
+        .shows("D45", "D46", by: "BADownloadManager.startForegroundDownload(_:)"))
     func refusals() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -205,6 +244,7 @@ import Testing
                     let reply = try await app.perform(verb, item)
                     #expect(reply.domain == "BAErrorDomain")
                     #expect(reply.code == code, "\(verb) \(item)")
+                    #expect(reply.hasReason == true)
                     #expect(reply.reason?.contains(word) == true, "\(reply.reason ?? "nil")")
                 }
             }
@@ -214,7 +254,9 @@ import Testing
         }
     }
 
-    @Test("While it answers a content request the extension's manager does not schedule", .shows("D25"))
+    @Test(
+        "While it answers a content request the extension's manager does not schedule",
+        .shows("D25", by: "BADownloadManager.scheduleDownload(_:)"))
     func scheduleInRequest() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -232,19 +274,28 @@ import Testing
 
     @Test(
         "In a callback the extension schedules, but only background work",
-        .shows("B28", "B29", "B73", "B86", "B87", "D12", "D26"))
+        .shows("B28", "D12", by: "BADownloadManager.startForegroundDownload(_:)"),
+        .shows("B29", "B86", by: "BADownloadManager.scheduleDownload(_:)"),
+        .shows("B87", by: "BADownloaderExtension.backgroundDownload(_:finishedWithFileURL:)"))
     func scheduleInCallback() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
             var plan = FixturePlan(downloads: [try server.item("catalog", size: 1000, essential: true)])
             plan.followUps = [try server.item("big.pack", size: 100_000)]
             plan.foregrounds = [try server.item("now.pack", size: 1000)]
+            plan.finished = .delete
             try await install(plan, on: device, from: server, messages: 2)
             #expect(try device.extensionRecords("scheduled").map(\.code) == [nil])
+            // The catalog is read and deleted, which is nobody's problem afterwards.
+            #expect(try device.extensionRecords("deleted").map(\.code) == [nil, nil])
+            try await device.until("nothing is left") { try await device.downloads() == [] }
+            #expect(device.rows("warning").isEmpty && device.rows("file-deleted").isEmpty)
+            #expect(Files.below(device.container() + "/Library/Caches/.BackgroundAssets") == [])
             let refused = try #require(try device.extensionRecords("foreground").first)
             #expect(refused.domain == "BAErrorDomain" && refused.code == 50)
-            #expect(device.asset("big.pack") == Files.read(server.folder + "/big.pack"))
-            #expect(device.rows("download-began").last?.detail.contains("background") == true)
+            #expect(try device.extensionRecords("finished").map(\.bytes) == [1000, 100_000])
+            let big = device.rows("download-began").filter { $0.detail.contains("big.pack") }
+            #expect(big.map { $0.detail.contains("background") } == [true])
             #expect(server.requests(of: "now.pack").isEmpty)
             await server.stop()
         }
@@ -252,7 +303,10 @@ import Testing
 
     @Test(
         "A failed essential download is told after the gate has opened and can be scheduled anew as non-essential",
-        .shows("B83", "B172", "B183", "B185", "B187", "B207", "B225", "B240", "B241", "D6"))
+        .shows("B172", "B225", "D4", "D26", by: "BADownloadManager.scheduleDownload(_:)"),
+        .shows("B187", "D6", by: "BADownload.removingEssential()"),
+        .shows("B183", "B240", by: "backgroundassets launch"),
+        .shows("B185", by: "BADownloaderExtension.backgroundDownload(_:failedWithError:)"))
     func requeue() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -274,11 +328,20 @@ import Testing
             #expect(failed.last?.download?.identifier == "gone.pack" && failed.last?.download?.essential == false)
             #expect(failed.count == 3)
             #expect(device.asset("base.pack")?.count == 1001)
+            let warning = try await device.row("warning") { $0.reason == "size" }
+            #expect(warning.detail.contains("1001 bytes instead of the 1000 announced"))
+            #expect(finished.download?.priority == failed.first?.download?.priority)
+            // All that was essential has failed, and the app can be launched.
+            let app = try device.launch()
+            #expect(try await app.perform("list").downloads == [])
+            try await app.end()
             await server.stop()
         }
     }
 
-    @Test("A file that is not moved in the callback is deleted after it", .shows("B51", "B218", "B219", "D30"))
+    @Test(
+        "A file that is not moved in the callback is deleted after it",
+        .shows("B218", "B219", "D30", by: "BADownloaderExtension.backgroundDownload(_:finishedWithFileURL:)"))
     func unmoved() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -292,7 +355,9 @@ import Testing
         }
     }
 
-    @Test("Death inside the callback brings the message again, with its file", .shows("B144", "B145"))
+    @Test(
+        "Death inside the callback brings the message again, with its file",
+        .shows("B144", "B145", by: "BADownloaderExtension.backgroundDownload(_:finishedWithFileURL:)"))
     func crashes() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -302,6 +367,8 @@ import Testing
             let records = try device.extensionRecords("finished")
             #expect(records.count == 3)
             #expect(records.allSatisfy { $0.bytes == 1000 })
+            // What was in memory is gone each time, what was in the container is there: it ends the crashes.
+            #expect(records.map(\.count) == [1, 1, 1])
             #expect(Set(records.map(\.process)).count == 3)
             #expect(device.rows("extension-ended").filter { $0.reason == "crash" }.count == 2)
             #expect(device.asset("base.pack")?.count == 1000)
@@ -311,7 +378,8 @@ import Testing
 
     @Test(
         "App and extension take turns in exclusive control, and a holder that dies gives it back",
-        .shows("B17", "B90", "B91", "B93", "B94", "B98", "B107", "B137", "D18", "D19"))
+        .shows("B91", "B94", "B98", "B107", "B137", "B253", by: "BADownloadManager.withExclusiveControl(_:)"),
+        .shows("D18", "D19", by: "BADownloadManager.withExclusiveControl(beforeDate:perform:)"))
     func exclusiveControl() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -320,7 +388,8 @@ import Testing
             try await install(plan, on: device, from: server)
             let app = try device.launch()
             try await app.perform("acquire")
-            #expect(try await app.event("control").acquired == true)
+            let granted = try await app.event("control")
+            #expect(granted.acquired == true && granted.code == nil && granted.domain == nil)
             _ = try await app.perform("foreground", try server.item("one.pack", size: 1000))
             // The extension's callback has begun and waits; its message is not done.
             let called = try await device.row("extension-called") { !$0.download.isEmpty }
@@ -329,10 +398,12 @@ import Testing
             let refused = try await other.event("control")
             #expect(refused.acquired == false)
             #expect(refused.domain == "BAErrorDomain" && refused.code == 0)
+            #expect((refused.elapsed ?? .max) < 300)
             var place = other.program.output.count
             try await other.perform("acquire-before 300")
             let late = try await other.event("control", from: place)
             #expect(late.acquired == false)
+            #expect((late.elapsed ?? 0) >= 290 && (late.elapsed ?? .max) < 2000)
             #expect(device.rows("extension-answered").filter { $0.number > called.number }.isEmpty)
             #expect(try device.extensionRecords("control").isEmpty)
 
@@ -350,7 +421,7 @@ import Testing
 
     @Test(
         "An extension's own delegate hears in the running process; beside the app's both get the message",
-        .shows("B43", "B44", "B85", "B202"))
+        .shows("B43", "B44", "B85", by: "BADownloadManager.delegate"))
     func extensionDelegate() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -402,7 +473,7 @@ import Testing
         }
     }
 
-    @Test("A process that is no installed app is not accepted", .shows("D43"))
+    @Test("A process that is no installed app is not accepted")
     func stranger() async throws {
         try await TestDevice.run { device in
             let failure = await #expect(throws: ClientError.self) {

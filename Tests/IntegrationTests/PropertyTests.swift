@@ -20,7 +20,9 @@ import Testing
         }
     }
 
-    @Test("An idle service has its named threads and makes no context switch", .shows("B72"))
+    @Test(
+        "An idle service has its named threads and makes no context switch",
+        .shows("B72", by: "backgroundassets install"))
     func idle() async throws {
         // Sanitizers have threads of their own.
         try await TestDevice.run(service: Products.plainService) { device in
@@ -70,7 +72,9 @@ import Testing
         return result
     }
 
-    @Test("An app and a library of its own that uses the framework too have one manager", .shows("B11"))
+    @Test(
+        "An app and a library of its own that uses the framework too have one manager",
+        .shows("B11", by: "BADownloadManager.shared"))
     func oneManager() async throws {
         let folder = try TestFolder()
         defer { folder.remove() }

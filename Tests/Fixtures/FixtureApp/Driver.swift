@@ -19,11 +19,19 @@ enum Output {
 
 /// Carries out commands, one after the other, on the main thread.
 final class Driver {
-    private let manager = BADownloadManager.shared
+    let manager = BADownloadManager.shared
     let group = declaredGroup()
     private lazy var defaults = sharedDefaults(group)
-    private var delegate: (any BADownloadManagerDelegate)?
-    private let releases = DispatchSemaphore(value: 0)
+    /// All that were ever set: the manager holds them weakly.
+    private var delegates: [any BADownloadManagerDelegate] = []
+    /// The objects of what was scheduled here, by identifier.
+    private var kept: [String: BADownload] = [:]
+    let releases = DispatchSemaphore(value: 0)
+
+    var container: URL {
+        FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
+            ?? URL(fileURLWithPath: "/nowhere")
+    }
 
     func perform(_ command: String) {
         let words = command.split(separator: " ", maxSplits: 1).map(String.init)
@@ -31,54 +39,94 @@ final class Driver {
         var reply = FixtureRecord("reply")
         reply.command = command
         do {
-            switch words.first {
-            case "list": reply.downloads = try manager.fetchCurrentDownloads().map(\.listed)
-            case "schedule":
-                let download = try item(argument).download(group: group)
-                try manager.scheduleDownload(download)
-                reply.download = download.listed
-            case "foreground":
-                let download = try item(argument).download(group: group)
-                try manager.startForegroundDownload(download)
-                reply.download = download.listed
-            case "promote":
-                let download = try current(argument)
-                try manager.startForegroundDownload(download)
-                reply.download = download.listed
-            case "cancel": try manager.cancel(try current(argument))
-            case "container":
-                reply.path = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)?.path
-            case "bundle": reply.noteBundle()
-            case "replace": reply.texts = try replace(from: argument)
-            case "map": reply.bytes = try memoryOfMapping(argument)
-            case "set": defaults.set(Int(argument), forKey: FixtureName.fromApp)
-            case "get": reply.number = defaults.integer(forKey: argument)
-            case "add": addNumbers(200, argument, to: defaults)
-            case "count": reply.number = countNumbers(argument, in: defaults)
-            case "delegate": setDelegate(argument)
-            case "answers": delegate = AnsweringDelegate(try answers(argument))
-            case "answers-later": delegate = AsynchronousDelegate(try answers(argument))
-            case "acquire": acquire()
-            case "acquire-before":
-                let date = Date(timeIntervalSinceNow: (Double(argument) ?? 0) / 1000)
-                manager.withExclusiveControl(beforeDate: date) { (isAcquired: Bool, error: (any Error)?) in
-                    Self.noteControl(isAcquired, error)
-                }
-            case "release": releases.signal()
-            default: reply.reason = "unknown command"
+            if try !performDownloads(words[0], argument, &reply), try !performControl(words[0], argument, &reply),
+                try !performFiles(words[0], argument, &reply), try !performPorting(words[0], argument, &reply),
+                try !performChallenges(words[0], argument)
+            {
+                reply.reason = "unknown command"
             }
         } catch { reply.note(error) }
         if words.first?.hasPrefix("answers") == true { manager.delegate = delegate }
         Output.write(reply)
     }
 
-    private func answers(_ text: String) throws -> [FixtureAnswer] {
-        try JSONDecoder().decode([FixtureAnswer].self, from: Data(text.utf8))
+    // MARK: Downloads
+
+    private func performDownloads(_ verb: String, _ argument: String, _ reply: inout FixtureRecord) throws -> Bool {
+        switch verb {
+        case "list": reply.downloads = try manager.fetchCurrentDownloads().map(\.listed)
+        case "forms": listInAllForms(&reply)
+        case "shared":
+            let manager = manager
+            reply = awaiting(reply) { $0.value = String(BADownloadManager.shared === manager) }
+        case "schedule", "foreground":
+            let download: BADownload = try item(argument).download(group: group)
+            kept[download.identifier] = download
+            reply.downloads = [download.listed]
+            try start(download, verb)
+            reply.download = download.listed
+        case "again":
+            let words = argument.split(separator: " ", maxSplits: 1).map(String.init)
+            guard let download = kept[words[1]] else { throw CocoaError(.fileNoSuchFile) }
+            try start(download, words[0])
+            reply.download = download.listed
+        case "promote":
+            let download = try current(argument)
+            try manager.startForegroundDownload(download)
+            reply.download = download.listed
+        case "promote-kept": promoteKept(&reply)
+        case "cancel": try manager.cancel(try current(argument))
+        case "values":
+            let download = try item(argument).download(group: group)
+            reply.downloads = [download.listed, download.removingEssential().listed]
+        case "delegate": setDelegate(argument, &reply)
+        default: return false
+        }
+        return true
     }
 
-    private func item(_ text: String) throws -> FixturePlan.Item {
+    // MARK: Challenges
+
+    private func performChallenges(_ verb: String, _ argument: String) throws -> Bool {
+        let answers = { try JSONDecoder().decode([FixtureAnswer].self, from: Data(argument.utf8)) }
+        switch verb {
+        case "answers": delegates.append(AnsweringDelegate(try answers()))
+        case "answers-later": delegates.append(AsynchronousDelegate(try answers()))
+        default: return false
+        }
+        manager.delegate = delegates.last
+        return true
+    }
+
+    // MARK: What ports need
+
+    private func performPorting(_ verb: String, _ argument: String, _ reply: inout FixtureRecord) throws -> Bool {
+        switch verb {
+        case "bundle": reply.noteBundle()
+        case "replace": reply.texts = try replace(from: argument)
+        case "map": reply.bytes = try memoryOfMapping(argument)
+        case "set": defaults.set(Int(argument), forKey: FixtureName.fromApp)
+        case "get": reply.number = defaults.integer(forKey: argument)
+        case "add": addNumbers(200, argument, to: defaults)
+        case "count": reply.number = countNumbers(argument, in: defaults)
+        default: return false
+        }
+        return true
+    }
+
+    private func start(_ download: BADownload, _ verb: String) throws {
+        switch verb {
+        case "schedule": try manager.scheduleDownload(download)
+        case "foreground": try manager.startForegroundDownload(download)
+        default: try manager.cancel(download)
+        }
+    }
+
+    func item(_ text: String) throws -> FixturePlan.Item {
         try JSONDecoder().decode(FixturePlan.Item.self, from: Data(text.utf8))
     }
+
+    func make(_ item: FixturePlan.Item) throws -> BADownload { try item.download(group: group) }
 
     private func current(_ identifier: String) throws -> BADownload {
         let found = try manager.fetchCurrentDownloads().first { $0.identifier == identifier }
@@ -86,77 +134,79 @@ final class Driver {
         return found
     }
 
-    private func setDelegate(_ kind: String) {
-        switch kind {
-        case "full": delegate = FullDelegate(group: group)
-        case "unfinished": delegate = UnfinishedDelegate()
-        default: delegate = nil
-        }
-        manager.delegate = delegate
-    }
-
-    private func acquire() {
-        let releases = releases
-        manager.withExclusiveControl { (isAcquired: Bool, error: (any Error)?) in
-            Self.noteControl(isAcquired, error)
-            if isAcquired { releases.wait() }
+    /// What is not accepted does not keep the others from it.
+    private func promoteKept(_ reply: inout FixtureRecord) {
+        for (_, download) in kept.sorted(by: { $0.key < $1.key }) {
+            do { try manager.startForegroundDownload(download) } catch { reply.note(error) }
         }
     }
 
-    private static func noteControl(_ isAcquired: Bool, _ error: (any Error)?) {
-        var record = FixtureRecord("control")
-        record.acquired = isAcquired
-        if let error { record.note(error) }
-        Output.write(record)
+    /// Synchronous off the main thread, with a completion handler twice, and asynchronous.
+    private func listInAllForms(_ reply: inout FixtureRecord) {
+        let manager = manager
+        let done = DispatchSemaphore(value: 0)
+        @Sendable func write(_ form: String, _ downloads: [BADownload], _ error: (any Error)?) {
+            var record = FixtureRecord("listed")
+            record.value = form
+            record.downloads = downloads.map(\.listed).sorted { $0.identifier < $1.identifier }
+            record.label = currentQueueLabel()
+            record.onMainThread = Thread.isMainThread
+            if let error { record.note(error) }
+            Output.write(record)
+            done.signal()
+        }
+        Thread.detachNewThread {
+            do { write("synchronous", try manager.fetchCurrentDownloads(), nil) } catch {
+                write("synchronous", [], error)
+            }
+        }
+        for _ in 0..<2 { manager.fetchCurrentDownloads { write("completion", $0, $1) } }
+        Task {
+            do { write("asynchronous", try await manager.currentDownloads, nil) } catch {
+                write("asynchronous", [], error)
+            }
+        }
+        for _ in 0..<4 { done.wait() }
+        reply.value = "done"
+    }
+
+    // MARK: Delegates
+
+    private func setDelegate(_ argument: String, _ reply: inout FixtureRecord) {
+        let words = argument.split(separator: " ").map(String.init)
+        let label = words.count > 1 ? words[1] : nil
+        switch words.first {
+        case "full": delegates.append(FullDelegate(container: container, label: label))
+        case "exclusive": delegates.append(ExclusiveDelegate(container: container, label: label))
+        case "mapped": delegates.append(MappingDelegate(container: container, label: label))
+        case "retry": delegates.append(RetryingDelegate(container: container, label: nil, retries: label, group: group))
+        case "unfinished": delegates.append(UnfinishedDelegate())
+        case "empty": delegates.append(EmptyDelegate())
+        case "dropped":
+            do {
+                let delegate = FullDelegate(container: container, label: nil)
+                manager.delegate = delegate
+                reply.value = manager.delegate === delegate ? "held" : "lost"
+            }
+            reply.acquired = manager.delegate != nil
+            return
+        default:
+            manager.delegate = nil
+            return
+        }
+        manager.delegate = delegates.last
     }
 }
 
-/// Hears everything but the end of a download.
-private final class UnfinishedDelegate: NSObject, BADownloadManagerDelegate {
-    func downloadDidBegin(_ download: BADownload) { Output.write(download.record("began")) }
-}
-
-/// Hears everything, and takes finished files.
-private final class FullDelegate: NSObject, BADownloadManagerDelegate {
-    private let group: String
-
-    init(group: String) { self.group = group }
-
-    func downloadDidBegin(_ download: BADownload) { Output.write(download.record("began")) }
-    func downloadDidPause(_ download: BADownload) { Output.write(download.record("paused")) }
-
-    func download(
-        _ download: BADownload, didWriteBytes bytesWritten: Int64, totalBytesWritten: Int64,
-        totalBytesExpectedToWrite totalExpectedBytes: Int64
-    ) {
-        var record = download.record("progress")
-        record.written = bytesWritten
-        record.total = totalBytesWritten
-        record.expected = totalExpectedBytes
-        Output.write(record)
-    }
-
-    func download(_ download: BADownload, failedWithError error: any Error) {
-        var record = download.record("failed")
-        record.note(error)
-        Output.write(record)
-    }
-
-    func download(_ download: BADownload, finishedWithFileURL fileURL: URL) {
-        var record = download.record("finished")
-        record.path = fileURL.path
-        record.bytes = (try? Data(contentsOf: fileURL))?.count
-        let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
-        if let assets = container?.appendingPathComponent(FixtureName.assets) {
-            try? FileManager.default.createDirectory(at: assets, withIntermediateDirectories: true)
-            try? FileManager.default.moveItem(at: fileURL, to: assets.appendingPathComponent(download.identifier))
-        }
-        Output.write(record)
-    }
+/// The label of the queue that the caller runs on. Swift's Dispatch does not offer this function of libdispatch here.
+private func currentQueueLabel() -> String {
+    typealias GetLabel = @convention(c) (UnsafeRawPointer?) -> UnsafePointer<CChar>
+    guard let symbol = dlsym(nil, "dispatch_queue_get_label") else { return "unknown" }
+    return String(cString: unsafeBitCast(symbol, to: GetLabel.self)(nil))
 }
 
 extension FixturePlan.Item {
-    fileprivate func download(group: String) throws -> BAURLDownload {
+    func download(group: String) throws -> BAURLDownload {
         guard let url = URL(string: url) else { throw CocoaError(.formatting) }
         return BAURLDownload(
             identifier: identifier, request: URLRequest(url: url), essential: essential, fileSize: size,
@@ -170,13 +220,5 @@ extension BADownload {
             identifier: identifier, uniqueIdentifier: uniqueIdentifier, state: state.rawValue, essential: isEssential,
             priority: priority.rawValue, isURLDownload: self is BAURLDownload,
             isExactlyURLDownload: type(of: self) == BAURLDownload.self)
-    }
-
-    func record(_ event: String) -> FixtureRecord {
-        var record = FixtureRecord(event)
-        record.download = listed
-        record.byDelegate = true
-        record.onMainThread = Thread.isMainThread
-        return record
     }
 }

@@ -14,10 +14,10 @@ extension FixtureExtension {
         record.download = download.listed
         record.onMainThread = isOnMainThread()
         append(record, to: container)
-        let answers = storedPlan()?.challenges ?? [FixtureAnswer(.right)]
+        let answers = storedPlan(in: container)?.challenges ?? [FixtureAnswer(.right)]
         let mark = container.appendingPathComponent(FixtureName.challenges)
-        let count = storedPlan() == nil ? 0 : FileManager.default.contents(atPath: mark.path)?.count ?? 0
-        if storedPlan() != nil { try? Data(repeating: 0x78, count: count + 1).write(to: mark) }
+        let count = storedPlan(in: container) == nil ? 0 : FileManager.default.contents(atPath: mark.path)?.count ?? 0
+        if storedPlan(in: container) != nil { try? Data(repeating: 0x78, count: count + 1).write(to: mark) }
         guard !answers.isEmpty else { return (.performDefaultHandling, nil) }
         let answer = answers[min(count, answers.count - 1)]
         if let reply = answer.reply { return reply }

@@ -1,5 +1,6 @@
 // The extension of the sample app: does what its manifest says and writes down what it saw.
 import BackgroundAssets
+import Dispatch
 import ExtensionFoundation
 import FixturePlan
 import Foundation
@@ -10,12 +11,15 @@ import os.log
     private let group = declaredGroup()
     let container: URL
     private let delegate: ExtensionDelegate?
+    private let isMadeOnMain: Bool
 
     init() {
+        MainActor.assertIsolated()
+        isMadeOnMain = Thread.isMainThread
         let url = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
         container = url ?? URL(fileURLWithPath: "/nowhere")
         delegate = ExtensionDelegate(container)
-        if storedPlan()?.setsDelegate == true { BADownloadManager.shared.delegate = delegate }
+        if storedPlan(in: container)?.setsDelegate == true { BADownloadManager.shared.delegate = delegate }
     }
 
     func downloads(
@@ -30,6 +34,10 @@ import os.log
         record.noteBundle()
         record.essentialRemaining = extensionInfo.restrictedEssentialDownloadSizeRemaining
         record.onMainThread = Thread.isMainThread
+        record.madeOnMain = isMadeOnMain
+        record.isWritable =
+            FileManager.default.isWritableFile(atPath: manifestURL.path)
+            && FileHandle(forWritingAtPath: manifestURL.path) != nil
         append(record, to: container)
         guard let manifest, let plan = try? JSONDecoder().decode(FixturePlan.self, from: manifest) else { return [] }
         try? manifest.write(to: container.appendingPathComponent(FixtureName.plan), options: .atomic)
@@ -42,6 +50,7 @@ import os.log
         case .answer: break
         case .crash: abort()
         case .hang: hang()
+        case .wait: passTurnstile(in: container)
         case .hangOnce:
             let mark = container.appendingPathComponent(FixtureName.hung).path
             if !FileManager.default.fileExists(atPath: mark) {
@@ -58,19 +67,21 @@ import os.log
         record.download = failedDownload.listed
         record.note(error)
         append(record, to: container)
-        guard let plan = storedPlan(), plan.requeues, failedDownload.isEssential else { return }
+        guard let plan = storedPlan(in: container), plan.requeues, failedDownload.isEssential else { return }
         note("scheduled", failedDownload) {
             try BADownloadManager.shared.scheduleDownload(failedDownload.removingEssential())
         }
     }
 
     func backgroundDownload(_ finishedDownload: BADownload, finishedWithFileURL fileURL: URL) {
+        Calls.finished += 1
         var record = FixtureRecord("finished")
         record.download = finishedDownload.listed
         record.path = fileURL.path
         record.bytes = (try? Data(contentsOf: fileURL))?.count
         record.onMainThread = Thread.isMainThread
-        let plan = storedPlan() ?? FixturePlan()
+        record.count = Calls.finished
+        let plan = storedPlan(in: container) ?? FixturePlan()
         if plan.numbers > 0 {
             let defaults = sharedDefaults(group)
             record.number = defaults.integer(forKey: FixtureName.fromApp)
@@ -79,32 +90,65 @@ import os.log
         }
         append(record, to: container)
         crashIfWanted(plan)
-        if let first = plan.downloads.first, first.identifier == finishedDownload.identifier {
-            for item in plan.followUps where plan.request == .answer { schedule(item) }
-            for item in plan.foregrounds {
-                note("foreground", item.download(group: group)) {
-                    try BADownloadManager.shared.startForegroundDownload(item.download(group: group))
-                }
+        if let first = plan.downloads.first, first.identifier == finishedDownload.identifier { followUp(plan) }
+        if plan.ignoresUnknown && !plan.downloads.contains(where: { $0.identifier == finishedDownload.identifier }) {
+            return
+        }
+        take(fileURL, of: finishedDownload, plan)
+    }
+
+    /// What the end of the first download brings with it.
+    private func followUp(_ plan: FixturePlan) {
+        for item in plan.followUps where plan.request == .answer { schedule(item) }
+        for item in plan.foregrounds {
+            note("foreground", item.download(group: group)) {
+                try BADownloadManager.shared.startForegroundDownload(item.download(group: group))
             }
         }
+        for item in plan.passing {
+            let download = item.download(group: group)
+            note("scheduled", download) { try BADownloadManager.shared.scheduleDownload(download) }
+            list()
+            note("cancelled", download) { try BADownloadManager.shared.cancel(download) }
+            list()
+        }
+    }
+
+    private func list() {
+        var record = FixtureRecord("listed")
+        do { record.downloads = try BADownloadManager.shared.fetchCurrentDownloads().map(\.listed) } catch {
+            record.note(error)
+        }
+        append(record, to: container)
+    }
+
+    private func take(_ file: URL, of download: BADownload, _ plan: FixturePlan) {
         switch plan.finished {
-        case .move: move(fileURL, of: finishedDownload, in: container)
-        case .moveExclusively:
-            BADownloadManager.shared.withExclusiveControl { [container] (isAcquired: Bool, _: (any Error)?) in
+        case .move: move(file, of: download, in: container)
+        case .moveExclusively, .holdExclusively:
+            BADownloadManager.shared.withExclusiveControl { [container] (isAcquired: Bool, error: (any Error)?) in
                 var record = FixtureRecord("control")
                 record.acquired = isAcquired
+                if let error { record.note(error) }
                 append(record, to: container)
-                move(fileURL, of: finishedDownload, in: container)
+                if plan.finished == .holdExclusively && isAcquired { passTurnstile(in: container) }
+                move(file, of: download, in: container)
             }
+        case .hold:
+            passTurnstile(in: container)
+            move(file, of: download, in: container)
+        case .enter:
+            append(FixtureRecord("entering"), to: container)
+            for _ in 0..<plan.entries { enterOnce(container) }
+            move(file, of: download, in: container)
+        case .delete:
+            var record = FixtureRecord("deleted")
+            do { try FileManager.default.removeItem(at: file) } catch { record.note(error) }
+            append(record, to: container)
         case .leave: break
         case .hang: hang()
         case .exit: _exit(3)
         }
-    }
-
-    func storedPlan() -> FixturePlan? {
-        FileManager.default.contents(atPath: container.appendingPathComponent(FixtureName.plan).path)
-            .flatMap { try? JSONDecoder().decode(FixturePlan.self, from: $0) }
     }
 
     /// Counts in a file, since the next one is another process.
@@ -131,6 +175,12 @@ import os.log
     private func hang() -> Never { while true { pause() } }
 }
 
+/// What this process was called for.
+private enum Calls {
+    // Entry points run one at a time, on the main thread.
+    nonisolated(unsafe) static var finished = 0
+}
+
 /// What the extension hears while it runs.
 private final class ExtensionDelegate: NSObject, BADownloadManagerDelegate {
     private let container: URL
@@ -142,24 +192,52 @@ private final class ExtensionDelegate: NSObject, BADownloadManagerDelegate {
         record.download = download.listed
         record.byDelegate = true
         record.onMainThread = Thread.isMainThread
-        append(record, to: container)
-        move(fileURL, of: download, in: container)
+        guard storedPlan(in: container)?.isDelegateExclusive == true else {
+            do {
+                try moveAsset(fileURL, as: download.identifier, in: container)
+                record.moved = true
+            } catch { record.note(error) }
+            return append(record, to: container)
+        }
+        let container = container
+        BADownloadManager.shared.withExclusiveControl { [record] (isAcquired: Bool, _: (any Error)?) in
+            var record = record
+            record.acquired = isAcquired
+            record.moved = false
+            do {
+                if FileManager.default.fileExists(atPath: fileURL.path) {
+                    try moveAsset(fileURL, as: download.identifier, in: container)
+                    record.moved = true
+                }
+            } catch { record.note(error) }
+            append(record, to: container)
+        }
     }
 }
 
+func storedPlan(in container: URL) -> FixturePlan? {
+    FileManager.default.contents(atPath: container.appendingPathComponent(FixtureName.plan).path)
+        .flatMap { try? JSONDecoder().decode(FixturePlan.self, from: $0) }
+}
+
+/// One visit to exclusive control, written down.
+private func enterOnce(_ container: URL) {
+    let done = DispatchSemaphore(value: 0)
+    BADownloadManager.shared.withExclusiveControl { (isAcquired: Bool, _: (any Error)?) in
+        append(line: "in \(getpid())", to: FixtureName.entries, in: container)
+        append(line: "\(isAcquired ? "out" : "never") \(getpid())", to: FixtureName.entries, in: container)
+        done.signal()
+    }
+    done.wait()
+}
+
 private func move(_ file: URL, of download: BADownload, in container: URL) {
-    let assets = container.appendingPathComponent(FixtureName.assets)
-    try? FileManager.default.createDirectory(at: assets, withIntermediateDirectories: true)
-    try? FileManager.default.moveItem(at: file, to: assets.appendingPathComponent(download.identifier))
+    try? moveAsset(file, as: download.identifier, in: container)
 }
 
 func append(_ record: FixtureRecord, to container: URL) {
     guard let line = try? record.line() else { return }
-    let path = container.appendingPathComponent(FixtureName.log).path
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-    defer { close(descriptor) }
-    let bytes = Array((line + "\n").utf8)
-    _ = write(descriptor, bytes, bytes.count)
+    append(line: line, to: FixtureName.log, in: container)
 }
 
 extension FixturePlan.Item {

@@ -33,6 +33,8 @@ package struct FixturePlan: Codable, Hashable, Sendable {
         case hang
         /// Hangs the first time, answers from then on.
         case hangOnce
+        /// Waits for the turnstile, then answers.
+        case wait
         /// Schedules `followUps` with the manager, notes what comes of it, and answers.
         case schedule
     }
@@ -43,6 +45,14 @@ package struct FixturePlan: Codable, Hashable, Sendable {
         case move
         /// The same inside exclusive control.
         case moveExclusively
+        /// The same inside exclusive control, after waiting there for the turnstile.
+        case holdExclusively
+        /// The same after waiting for the turnstile.
+        case hold
+        /// The same after entering exclusive control `entries` times.
+        case enter
+        /// Deletes the file.
+        case delete
         case leave
         case hang
         /// Ends the process with status 3.
@@ -58,12 +68,20 @@ package struct FixturePlan: Codable, Hashable, Sendable {
     package var followUps: [Item] = []
     /// Started in the foreground in that callback, which must be refused.
     package var foregrounds: [Item] = []
+    /// Scheduled and cancelled again in that callback, between two looks at what there is.
+    package var passing: [Item] = []
+    /// Of exclusive control, for `Finished.enter`.
+    package var entries = 0
+    /// What is not among `downloads` is passed over in the callback of finished downloads.
+    package var ignoresUnknown = false
     /// Failed essential downloads are scheduled anew with `removingEssential()`.
     package var requeues = false
     /// The extension sets a delegate of its own.
     package var setsDelegate = false
     /// Answers to servers that ask, in turn; the last one for good.
     package var challenges: [FixtureAnswer] = []
+    /// That delegate looks for its file, and moves it, inside exclusive control only.
+    package var isDelegateExclusive = false
     /// Lines for standard output, at each content request.
     package var prints: [String] = []
 
@@ -80,7 +98,8 @@ package struct FixturePlan: Codable, Hashable, Sendable {
 
 /// One line that app or extension writes: what happened there.
 package struct FixtureRecord: Codable, Hashable, Sendable {
-    /// "request", "finished", "failed", "began", "paused", "progress", "control", "scheduled", "challenge", or "reply" to a command.
+    /// "request", "finished", "failed", "began", "paused", "progress", "control", "released", "scheduled", "foreground",
+    /// "listed", "cancelled", "deleted", "entering", "challenge", or "reply" to a command.
     package var event: String
     package var process = getpid()
     /// The command that is answered.
@@ -100,9 +119,25 @@ package struct FixtureRecord: Codable, Hashable, Sendable {
     package var domain: String?
     package var code: Int?
     package var reason: String?
+    /// The error says its reason under NSLocalizedFailureReason.
+    package var hasReason: Bool?
     package var acquired: Bool?
     package var challenge: Challenge?
     package var onMainThread: Bool?
+    /// It was moved to its place.
+    package var moved: Bool?
+    /// The manifest can be opened for writing.
+    package var isWritable: Bool?
+    /// The extension was made on the main actor.
+    package var madeOnMain: Bool?
+    /// Records of this kind that this process wrote, with this one.
+    package var count: Int?
+    /// Milliseconds.
+    package var elapsed: Int?
+    /// What the command is to find out.
+    package var value: String?
+    /// Of the delegate that heard it, or of the queue.
+    package var label: String?
     /// A delegate heard it, not an entry point.
     package var byDelegate: Bool?
     /// A number from the group's preferences, or how many there are.
@@ -153,6 +188,7 @@ package struct FixtureRecord: Codable, Hashable, Sendable {
         domain = error.domain
         code = error.code
         reason = error.localizedFailureReason ?? error.localizedDescription
+        hasReason = error.userInfo[NSLocalizedFailureReasonErrorKey] is String
     }
 }
 
@@ -169,4 +205,8 @@ package enum FixtureName {
     package static let fromExtension = "from extension"
     /// Key in the property list of the extension of 2022.
     package static let items = "FixtureItems"
+    /// A pipe: one byte in it lets one waiter pass.
+    package static let turnstile = "turnstile"
+    /// Who went into exclusive control and out of it.
+    package static let entries = "entries"
 }

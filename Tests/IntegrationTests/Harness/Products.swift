@@ -25,4 +25,5 @@ enum Products {
     static let app = plainFolder + "/FixtureApp"
     static let appExtension = plainFolder + "/FixtureExtension"
     static let appExtension2022 = plainFolder + "/FixtureExtension2022"
+    static let emptyExtension = plainFolder + "/FixtureEmptyExtension"
 }

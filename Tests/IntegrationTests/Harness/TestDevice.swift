@@ -18,6 +18,8 @@ final class TestDevice: Sendable {
     let journal = EventLog<JournalEntry>("journal")
     private let service = Guarded<Program?>(nil)
     private let follower = Guarded<ServiceConnection?>(nil)
+    /// The sample app's, once it was asked for: open for as long as anybody may come.
+    let openTurnstile = Guarded<Turnstile?>(nil)
 
     var root: String { location.root }
     /// The service that this test started; nil when another client did.

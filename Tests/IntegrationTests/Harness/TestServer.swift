@@ -10,15 +10,28 @@ final class TestServer: Sendable {
     let log = EventLog<AccessRecord>("log of the server")
     private let server: StaticServer
 
+    /// Names by which it can be asked; all lead to this machine.
+    static let hosts = ["localhost", "127.0.0.1", "a.localhost", "deep.b.localhost"]
+
     var url: String { server.baseURL }
+
+    /// A published file by another name of the server.
+    func url(of name: String, at host: String) -> String {
+        "\(url)/\(name)".replacingOccurrences(of: "://localhost", with: "://\(host)")
+    }
 
     static func start(in folder: String, authority: String) async throws -> TestServer {
         try Files.makeFolder(folder)
-        let identity = try DevelopmentCertificateAuthority(folder: authority).issue(for: ["localhost", "127.0.0.1"])
+        let identity = try DevelopmentCertificateAuthority(folder: authority).issue(for: hosts)
         return try await TestServer(folder: folder, identity: identity)
     }
 
-    private init(folder: String, identity: TLSIdentity) async throws {
+    /// A server without a certificate, for what an app fetches by itself.
+    static func plain(in folder: String) async throws -> TestServer {
+        try await TestServer(folder: folder, identity: nil)
+    }
+
+    private init(folder: String, identity: TLSIdentity?) async throws {
         self.folder = folder
         let log = log
         server = try await StaticServer.start(folder: folder, tls: identity) { log.put($0) }
