@@ -60,7 +60,7 @@ extension FixtureAppProcess {
 
     @Test(
         "Protected manifest and assets: the extension answers each server once, and the app arrives whole",
-        .shows("B81", "B165", "B169", "B251"))
+        .shows("B81", "B165", "B169", "B251", by: "BADownloaderExtension.backgroundDownload(_:didReceive:)"))
     func installation() async throws {
         try await TestDevice.run { device in
             let basic = try await BasicServer.start(on: device)
@@ -106,7 +106,7 @@ extension FixtureAppProcess {
 
     @Test(
         "A delegate gives a wrong credential, hears of it, gives the right one, and is not asked again",
-        .shows("B49"))
+        .shows("B49", by: "BADownloadManagerDelegate.download(_:didReceive:completionHandler:)"))
     func wrongThenRight() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()
@@ -228,7 +228,9 @@ extension FixtureAppProcess {
         }
     }
 
-    @Test("A delegate that drops the handler leaves it to the extension; a silent one too, and then nobody answers")
+    @Test(
+        "A delegate that drops the handler leaves it to the extension; a silent one too, and then nobody answers",
+        .shows("D47", by: "BADownloadManagerDelegate.download(_:didReceive:completionHandler:)"))
     func silence() async throws {
         try await TestDevice.run { device in
             let server = try await device.server()

@@ -46,7 +46,6 @@ final class Driver {
                 reply.reason = "unknown command"
             }
         } catch { reply.note(error) }
-        if words.first?.hasPrefix("answers") == true { manager.delegate = delegate }
         Output.write(reply)
     }
 
