@@ -16,14 +16,21 @@ let strict: [SwiftSetting] = [
 /// Targets without I/O also do without unsafe memory.
 let pure: [SwiftSetting] = strict + [.strictMemorySafety()]
 
+/// scripts/run-tests says so when it builds with a sanitizer.
+let isSanitized = Context.environment["BACKGROUNDASSETS_SANITIZED"] != nil
+
 /// Our executables carry the Swift runtime and FoundationEssentials in themselves: they start faster, stay smaller in
-/// memory and need no toolchain where they are installed.
-let selfContained: [LinkerSetting] = [
-    .unsafeFlags([
-        "-static-stdlib", "-Xlinker", "-l_FoundationCShims", "-Xlinker", "-l_FoundationCollections",
-        "-Xlinker", "-lswiftSynchronization", "-Xlinker", "--gc-sections",
-    ])
-]
+/// memory and need no toolchain where they are installed. Not with a sanitizer: linking so hides its `malloc` from the
+/// libraries of the system, whose memory it would then take for foreign when we free it.
+let selfContained: [LinkerSetting] =
+    isSanitized
+    ? []
+    : [
+        .unsafeFlags([
+            "-static-stdlib", "-Xlinker", "-l_FoundationCShims", "-Xlinker", "-l_FoundationCollections",
+            "-Xlinker", "-lswiftSynchronization", "-Xlinker", "--gc-sections",
+        ])
+    ]
 
 /// A target appears once its folder exists.
 func present(_ target: Target, _ folder: String) -> Bool {

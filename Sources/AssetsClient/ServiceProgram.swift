@@ -14,7 +14,10 @@ enum ServiceProgram {
     ]
 
     static func cleanEnvironment(_ environment: [String: String]) -> [String: String] {
-        environment.filter { inherited.contains($0.key) || $0.key.hasPrefix("XDG_") || $0.key.hasPrefix("LC_") }
+        environment.filter { name, _ in
+            inherited.contains(name) || name.hasPrefix("XDG_") || name.hasPrefix("LC_")
+                || ProcessEnvironment.sanitizerOptions.contains(name)
+        }
     }
 
     /// The named executable, else the one beside this process's own, else the first in PATH.

@@ -19,6 +19,14 @@ package enum ProcessEnvironment {
         return values
     }
 
+    /// Variables that steer the sanitizer a build is instrumented with; every program that a program of ours starts gets
+    /// them. None in other builds.
+    #if SANITIZED
+        package static let sanitizerOptions: Set<String> = ["ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS"]
+    #else
+        package static let sanitizerOptions: Set<String> = []
+    #endif
+
     /// A variable that is set and not empty.
     package static func value(_ name: String, in environment: [String: String]) -> String? {
         guard let value = environment[name], !value.isEmpty else { return nil }

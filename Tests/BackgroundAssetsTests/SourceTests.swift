@@ -10,15 +10,22 @@ internal import Testing
 
 /// Compiles sources against the library of this build.
 private struct Compiler {
-    /// Where SwiftPM builds: the plain products where the tests themselves are instrumented, else the bundle's folder.
+    /// The bundle's folder.
     let products: String
     let package: String
 
+    /// A program is instrumented as the library is.
+    #if TSAN
+        private static let sanitizer = ["-sanitize=thread"]
+    #elseif SANITIZED
+        private static let sanitizer = ["-sanitize=address"]
+    #else
+        private static let sanitizer: [String] = []
+    #endif
+
     init() throws {
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let plain = ProcessInfo.processInfo.environment["BACKGROUNDASSETS_PLAIN_PRODUCTS"].map { [$0] } ?? []
-        let folders =
-            plain + (CommandLine.arguments + [executable]).map { ($0 as NSString).deletingLastPathComponent }
+        let folders = (CommandLine.arguments + [executable]).map { ($0 as NSString).deletingLastPathComponent }
         products = try #require(
             folders.first { FileManager.default.fileExists(atPath: $0 + "/libBackgroundAssets.so") },
             "libBackgroundAssets.so is not beside the tests: build the whole package first")
@@ -43,7 +50,7 @@ private struct Compiler {
                 "-Xcc", "-fmodule-map-file=" + products + "/CRepair.build/module.modulemap",
                 "-L", products, "-Xlinker", "-rpath", "-Xlinker", products,
                 "-module-name", "Program", "-o", program.path, source.path,
-            ] + (linksFramework ? ["-lBackgroundAssets"] : []) + options
+            ] + (linksFramework ? ["-lBackgroundAssets"] : []) + Self.sanitizer + options
         compiler.standardError = output
         compiler.standardOutput = output
         try compiler.run()

@@ -7,9 +7,11 @@ import Glibc
 import Testing
 
 @Suite struct PropertyTests {
-    @Test("Service, tool and launcher need no Foundation and no Swift runtime from elsewhere")
+    @Test(
+        "Service, tool and launcher need no Foundation and no Swift runtime from elsewhere",
+        .plainOnly("a sanitizer's libraries are linked in"))
     func libraries() async throws {
-        for program in [Products.plainService, Products.plainTool, Products.launcher] {
+        for program in [Products.service, Products.tool, Products.launcher] {
             let result = try await Program.run("/usr/bin/env", ["readelf", "-d", program])
             #expect(result.exit == .exited(0), "\(result.errors)")
             let needed = result.output.filter { $0.contains("(NEEDED)") }
@@ -22,10 +24,10 @@ import Testing
 
     @Test(
         "An idle service has its named threads and makes no context switch",
+        .plainOnly("a sanitizer has threads of its own, which wake up"),
         .shows("B72", by: "backgroundassets install"))
     func idle() async throws {
-        // Sanitizers have threads of their own.
-        try await TestDevice.run(service: Products.plainService) { device in
+        try await TestDevice.run { device in
             let server = try await device.server()
             let item = try server.item("a.pack", size: 1000, essential: true)
             let bundle = FixtureBundle(
@@ -109,7 +111,7 @@ import Testing
     private func compile(_ words: [String], in folder: String) async throws {
         let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().path
-        let products = Products.plainFolder
+        let products = Products.folder
         let result = try await Program.run(
             "/usr/bin/env",
             [
@@ -119,7 +121,7 @@ import Testing
                 "-Xcc", "-fmodule-map-file=" + products + "/CRepair.build/module.modulemap",
                 "-L", products, "-lBackgroundAssets", "-Xlinker", "-rpath", "-Xlinker", products,
                 "-module-cache-path", folder + "/modules",
-            ] + words, folder: folder, within: .seconds(300))
+            ] + (Sanitizer.name.map { ["-sanitize=" + $0] } ?? []) + words, folder: folder, within: .seconds(300))
         try #require(result.exit == .exited(0), "\(result.errors.joined(separator: "\n"))")
     }
 }

@@ -202,7 +202,7 @@ package actor ProcessExtensionRunner: ExtensionRunner {
             "HOME": "\(container)/home", "TMPDIR": "\(container)/tmp", "BACKGROUNDASSETS_DEVICE": root,
             "BACKGROUNDASSETS_EXTENSION": "1", "SWIFT_BACKTRACE": "enable=no", "PATH": "/usr/bin:/bin",
         ]
-        for name in ["LANG", "LC_ALL", "TZ"] { result[name] = environment[name] }
+        for name in ["LANG", "LC_ALL", "TZ"] + ProcessEnvironment.sanitizerOptions { result[name] = environment[name] }
         result[RepairLibrary.launcherVariable] = repairLibrary
         return result
     }

@@ -13,17 +13,11 @@ enum Products {
         return candidates.first { FileManager.default.isExecutableFile(atPath: $0 + "/backgroundassetsd") } ?? "."
     }()
 
-    /// Launcher, app and extension come from the plain build also where the tests are instrumented.
-    static let plainFolder =
-        ProcessEnvironment.value("BACKGROUNDASSETS_PLAIN_PRODUCTS", in: ProcessEnvironment.current) ?? folder
-
     static let service = folder + "/backgroundassetsd"
-    static let plainService = plainFolder + "/backgroundassetsd"
     static let tool = folder + "/backgroundassets"
-    static let plainTool = plainFolder + "/backgroundassets"
-    static let launcher = plainFolder + "/extension-launcher"
-    static let app = plainFolder + "/FixtureApp"
-    static let appExtension = plainFolder + "/FixtureExtension"
-    static let appExtension2022 = plainFolder + "/FixtureExtension2022"
-    static let emptyExtension = plainFolder + "/FixtureEmptyExtension"
+    static let launcher = folder + "/extension-launcher"
+    static let app = folder + "/FixtureApp"
+    static let appExtension = folder + "/FixtureExtension"
+    static let appExtension2022 = folder + "/FixtureExtension2022"
+    static let emptyExtension = folder + "/FixtureEmptyExtension"
 }

@@ -13,7 +13,6 @@ typealias JournalEntry = DeviceInterface.JournalEntry
 final class TestDevice: Sendable {
     let folder: String
     let location: DeviceLocation
-    private let serviceProgram: String
     /// Rows of the journal, as the service tells them.
     let journal = EventLog<JournalEntry>("journal")
     private let service = Guarded<Program?>(nil)
@@ -25,21 +24,19 @@ final class TestDevice: Sendable {
     /// The service that this test started; nil when another client did.
     var program: Program? { service.withLock { $0 } }
 
-    private init(folder: String, service: String) throws {
+    private init(folder: String) throws {
         self.folder = folder
-        serviceProgram = service
         location = try #require(DeviceLocation(device: folder + "/device", environment: [:]))
     }
 
     /// Calls `body` with a new device whose service runs, and sees to it that nothing is left.
     static func run(
-        starting: Bool = true, developerMode: Bool = true, service: String = Products.service,
-        _ body: (TestDevice) async throws -> Void
+        starting: Bool = true, developerMode: Bool = true, _ body: (TestDevice) async throws -> Void
     ) async throws {
         try await DeviceSlots.shared.withSlot {
             let folder = try TestFolder()
             defer { folder.remove() }
-            let device = try TestDevice(folder: folder.path, service: service)
+            let device = try TestDevice(folder: folder.path)
             for name in ["home", "tmp", "device"] {
                 try Files.makeFolder(device.folder + "/" + name)
                 chmod(device.folder + "/" + name, 0o700)
@@ -63,10 +60,10 @@ final class TestDevice: Sendable {
     var environment: [String: String] {
         var result = [
             "HOME": folder + "/home", "TMPDIR": folder + "/tmp", "LANG": "C.UTF-8", "TZ": "UTC",
-            "PATH": ProcessEnvironment.current["PATH"] ?? "/usr/bin:/bin", "BACKGROUNDASSETS_SERVICE": serviceProgram,
+            "PATH": ProcessEnvironment.current["PATH"] ?? "/usr/bin:/bin", "BACKGROUNDASSETS_SERVICE": Products.service,
             "BACKGROUNDASSETS_DEVICE": root, "BACKGROUNDASSETS_LAUNCHER": Products.launcher,
         ]
-        for name in ["ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS"] { result[name] = ProcessEnvironment.current[name] }
+        for name in ProcessEnvironment.sanitizerOptions { result[name] = ProcessEnvironment.current[name] }
         return result
     }
 
@@ -76,7 +73,7 @@ final class TestDevice: Sendable {
         let path = folder + "/notify-\(UUID().uuidString.prefix(8))"
         let listener = try NotificationListener(path: path)
         let program = try Program(
-            serviceProgram, ["--device", root],
+            Products.service, ["--device", root],
             environment: environment.merging(["NOTIFY_SOCKET": path]) { $1 })
         program.closeInput()
         service.withLock { $0 = program }
