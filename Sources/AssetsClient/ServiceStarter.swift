@@ -8,6 +8,8 @@ package enum ServiceStarter {
     private static let readyWithin = Duration.seconds(10)
     /// Rest between two tries while another process's service starts, which tells only that one.
     private static let retryAfter: useconds_t = 5_000
+    /// Another process's service has to listen within this, or one more is started.
+    private static let startAgainAfter = Duration.milliseconds(250)
 
     /// Connects to the service; starts it first when nobody listens and `startIfNeeded` says so.
     package static func connect(
@@ -22,20 +24,25 @@ package enum ServiceStarter {
         }
         let program = try ServiceProgram.find(in: environment)
         let deadline = MonotonicClock.now + readyWithin
-        switch try start(program, location, environment, until: deadline) {
-        case .ready, .anotherServes:
-            if let connection = try wait(for: location, until: deadline) { return connection }
-            throw .unreachable("the asset service of \(location.root) does not listen at \(location.socketPath)")
-        case .ended(let status):
-            // Another starter may have been faster.
-            if let connection = try tryConnecting(to: location) { return connection }
-            throw .unreachable(
-                "\(program) ended before it served \(location.root)\(status.isEmpty ? "" : ": " + status); "
-                    + "run it by hand to see why: \(program) --device \(location.root)")
-        case .silent:
-            throw .unreachable(
-                "\(program) was not ready to serve \(location.root) within \(readyWithin); look at its processes and disk"
-            )
+        while true {
+            switch try start(program, location, environment, until: deadline) {
+            case .ready, .anotherServes:
+                // Who serves now may be about to leave: it does not listen any more, but still has the device.
+                let patience = min(deadline, MonotonicClock.now + startAgainAfter)
+                if let connection = try wait(for: location, until: patience) { return connection }
+                guard patience == deadline else { continue }
+                throw .unreachable("the asset service of \(location.root) does not listen at \(location.socketPath)")
+            case .ended(let status):
+                // Another starter may have been faster.
+                if let connection = try tryConnecting(to: location) { return connection }
+                throw .unreachable(
+                    "\(program) ended before it served \(location.root)\(status.isEmpty ? "" : ": " + status); "
+                        + "run it by hand to see why: \(program) --device \(location.root)")
+            case .silent:
+                throw .unreachable(
+                    "\(program) was not ready to serve \(location.root) within \(readyWithin); "
+                        + "look at its processes and disk")
+            }
         }
     }
 

@@ -124,8 +124,17 @@ package enum PolicyNumbers {
 
     // MARK: Service
 
-    /// Between two tries of what the store or the disk did not take and nothing can go on without.
-    package static let storagePause = Duration.seconds(2)
+    /// Before the second try of what the store or the disk did not take and nothing can go on without.
+    package static let storagePauseMin = Duration.seconds(2)
+    /// Room on a full disk is noticed within this; each try writes a journal row.
+    package static let storagePauseMax = Duration.seconds(60)
+
+    /// The pause after so many tries of such work in a row: it doubles from the shortest to the longest.
+    package static func storagePause(afterTries tries: Int) -> Duration {
+        var pause = storagePauseMin
+        for _ in 1..<max(tries, 1) where pause < storagePauseMax { pause *= 2 }
+        return min(pause, storagePauseMax)
+    }
 
     /// A service that nobody needs exits after this long.
     package static let idleExit = Duration.seconds(60)

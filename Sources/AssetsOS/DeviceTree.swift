@@ -124,6 +124,13 @@ package final class DeviceTree: FileTree {
         temporaryPrefix + String(SystemRandomSource().next(), radix: 16)
     }
 
+    /// Whether a name is of the kind that `replace` and `replaceLink` use on their way.
+    package static func isTemporary(_ name: String) -> Bool {
+        guard name.hasPrefix(temporaryPrefix) else { return false }
+        let number = name.dropFirst(temporaryPrefix.count)
+        return UInt64(number, radix: 16) != nil && number == number.lowercased() && !number.hasPrefix("+")
+    }
+
     package func rename(_ from: String, to: String, exclusively: Bool) throws(SystemCallError) {
         try withParent(of: from) { (fromParent, fromName) throws(SystemCallError) in
             try withParent(of: to) { (toParent, toName) throws(SystemCallError) in

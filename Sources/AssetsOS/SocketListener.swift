@@ -39,6 +39,19 @@ package final class SocketListener: @unchecked Sendable {
         loop.unwatch(listener.rawValue)
     }
 
+    /// Accepts whoever waits now, at once. True when there was anybody.
+    ///
+    /// With the socket's name removed before, nobody who connected is left behind when the listener then closes.
+    package func acceptLast() -> Bool {
+        loop.checkIsolated()
+        var isAny = false
+        while let connection = try? acceptOne() {
+            accepted(connection)
+            isAny = true
+        }
+        return isAny
+    }
+
     private func start() throws(SystemCallError) {
         switch listener {
         case .some(let open):

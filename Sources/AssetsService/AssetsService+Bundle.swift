@@ -125,7 +125,7 @@ private func placeBuild(_ files: any FileTree, staging: String, app: AppRecord) 
 }
 
 /// The signature line that tells backup tools to leave a folder out.
-private let cacheDirectoryTag = "Signature: 8a477f597d28d172789f06886806bc55\n"
+let cacheDirectoryTag = "Signature: 8a477f597d28d172789f06886806bc55\n"
 
 private func makeGroupContainer(_ files: any FileTree, _ group: String) throws(SystemCallError) {
     let caches = "Containers/Group/\(group)/Library/Caches"

@@ -55,6 +55,7 @@ extension AssetsService {
         let uniqueIdentifier = record.id
         // The extension reads it, and nobody writes it.
         let isManifest = record.request.kind == .manifest
+        var tries = 0
         while !isStopping {
             do throws(SystemCallError) {
                 try await seams.disk.run { () throws(SystemCallError) in
@@ -65,7 +66,8 @@ extension AssetsService {
             } catch {
                 journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(error)")
             }
-            await seams.loop.pause(for: PolicyNumbers.storagePause)
+            tries += 1
+            await seams.loop.pause(for: PolicyNumbers.storagePause(afterTries: tries))
             guard isWanted(record.id, isRunning: !afterRestart) else { return false }
         }
         return false

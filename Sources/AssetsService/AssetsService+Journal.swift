@@ -58,13 +58,15 @@ extension AssetsService {
     /// Repeats work that nothing can go on without until store and disk take it. False when the service stops before
     /// they did: then nothing that builds on it may be done.
     func retryingStore(_ body: () async throws(AssetsError) -> Void) async -> Bool {
+        var tries = 0
         while true {
             do throws(AssetsError) {
                 try await body()
                 return true
             } catch { journal(.warning, .space, error.description) }
             guard !isStopping else { return false }
-            await seams.loop.pause(for: PolicyNumbers.storagePause)
+            tries += 1
+            await seams.loop.pause(for: PolicyNumbers.storagePause(afterTries: tries))
         }
     }
 

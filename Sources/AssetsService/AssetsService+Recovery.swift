@@ -168,6 +168,21 @@ extension AssetsService {
                 await removeFolders(["Applications/\(folder)/\(build)"])
             }
         }
+        for group in Set(installedApps().flatMap(\.description.groups)).sorted() { await removeHalfWrittenTag(of: group) }
+    }
+
+    /// What was left of the tag of a group's caches when the machine stopped. The folder is the app's: only a file that
+    /// can be nothing else is removed.
+    private func removeHalfWrittenTag(of group: String) async {
+        let files = seams.files
+        let caches = "Containers/Group/\(group)/Library/Caches"
+        try? await seams.disk.run { () throws(SystemCallError) in
+            for name in try files.list(caches) where DeviceTree.isTemporary(name) {
+                let status = try files.status("\(caches)/\(name)")
+                guard status?.kind == .file, status?.size ?? .max <= Int64(cacheDirectoryTag.utf8.count) else { continue }
+                try files.remove("\(caches)/\(name)")
+            }
+        }
     }
 
     private func resume(_ id: String) {

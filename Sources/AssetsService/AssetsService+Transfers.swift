@@ -163,6 +163,7 @@ extension AssetsService {
 
     /// Writes what came of a download until the store takes it; false when nobody wants it any more.
     func save(_ changes: [StoreChange], of id: String, isRunning: Bool = true) async -> Bool {
+        var tries = 0
         while !isStopping && isWanted(id, isRunning: isRunning) {
             do throws(AssetsError) {
                 try await commit(changes)
@@ -171,7 +172,8 @@ extension AssetsService {
                 if error.code == .downloadNotScheduled { return false }
                 journal(.warning, .space, download: id, error.description)
             }
-            await seams.loop.pause(for: PolicyNumbers.storagePause)
+            tries += 1
+            await seams.loop.pause(for: PolicyNumbers.storagePause(afterTries: tries))
         }
         return false
     }

@@ -8,6 +8,10 @@ struct Connection: ~Copyable {
     /// How far a checkpoint goes.
     enum Checkpoint { case passive, truncate }
 
+    /// A process that was killed lets go of the device before the kernel takes its database away: so long the next one
+    /// waits for it. In milliseconds.
+    private static let busyWait: Int32 = 500
+
     private let handle: OpaquePointer
     /// Frames in the write-ahead log after the last commit; on the heap because the commit hook writes it.
     private let logFrames: UnsafeMutablePointer<Int32>
@@ -24,6 +28,7 @@ struct Connection: ~Copyable {
         handle = opened
         logFrames = .allocate(capacity: 1)
         logFrames.initialize(to: 0)
+        sqlite3_busy_timeout(handle, Self.busyWait)
         _ = csqlite_set_option(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(Store.rowSizeMax))
         // Having a hook of our own also turns SQLite's own checkpoints off.

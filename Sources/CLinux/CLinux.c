@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -79,6 +80,13 @@ int clinux_mount_id(int fd, uint64_t *mount_id) {
     if (code == 0 && !(result.stx_mask & STATX_MNT_ID_UNIQUE)) code = statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &result);
     // stx_mnt_id follows stx_dev_minor; older headers keep the place in their spare fields.
     if (code == 0) memcpy(mount_id, (const char *)&result + 0x90, sizeof *mount_id);
+    return code;
+}
+
+int clinux_file_system_magic(int fd, uint32_t *magic) {
+    struct statfs result;
+    int code = fstatfs(fd, &result);
+    if (code == 0) *magic = (uint32_t)result.f_type;
     return code;
 }
 

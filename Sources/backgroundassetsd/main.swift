@@ -3,14 +3,15 @@ import AssetsService
 import Glibc
 
 let usage = """
-    usage: backgroundassetsd [--device <folder>]
+    usage: backgroundassetsd [--device <folder>] [--idle-exit <seconds>]
 
     Serves one device: installs apps, fetches their assets, wakes their extensions. Clients start it by themselves; by
     hand it is run to watch it. Without --device it serves the user's own device.
 
-      --device <folder>  serve the device in that folder
-      --version          print the version
-      --help             print this
+      --device <folder>      serve the device in that folder
+      --idle-exit <seconds>  exit when nobody has needed the service for so long; 60 where nothing is said
+      --version              print the version
+      --help                 print this
 
     """
 
@@ -28,6 +29,12 @@ while let argument = arguments.popFirst() {
             exit(64)
         }
         options.device = folder
+    case "--idle-exit":
+        guard let limit = arguments.popFirst().flatMap(ServiceOptions.idleExit) else {
+            print("backgroundassetsd: --idle-exit needs seconds, for example 0.5 or 60\n", to: STDERR_FILENO)
+            exit(64)
+        }
+        options.idleExit = limit
     case "--version":
         print(ServiceMain.version + "\n", to: STDOUT_FILENO)
         exit(0)

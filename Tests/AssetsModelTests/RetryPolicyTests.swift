@@ -100,4 +100,10 @@ struct RetryPolicyTests {
             interruption(.broken), in: RetryHistory(failures: 5, firstFailure: .seconds(1000)), at: .seconds(10))
         #expect(history == RetryHistory(failures: 1, firstFailure: .seconds(10)))
     }
+
+    @Test("Work that store or disk do not take is tried again after ever longer pauses, up to a minute")
+    func storagePauses() {
+        let pauses = [0, 1, 2, 3, 4, 5, 6, 7, 1000].map { PolicyNumbers.storagePause(afterTries: $0) }
+        #expect(pauses == [2, 2, 4, 8, 16, 32, 60, 60, 60].map { Duration.seconds($0) })
+    }
 }

@@ -108,4 +108,21 @@ struct KillSimulationTests {
         try device.loop.advance(by: PolicyNumbers.installationMemory + .seconds(1))
         #expect(try device.query { try $0.installations() } == [])
     }
+
+    @Test("A tag that was half written when the machine stopped goes at the next start; files of the app stay")
+    func halfWrittenTag() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 9)
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.settle()
+        let group = try #require(device.inspect { $0.installedApps().flatMap(\.description.groups) }?.first)
+        let caches = "Containers/Group/\(group)/Library/Caches"
+        try device.tree.replace("\(caches)/.new-1f", with: Array("Signature".utf8), mode: 0o600)
+        try device.tree.replace("\(caches)/.new-2f", with: Array(repeating: 1, count: 1000), mode: 0o600)
+        try device.tree.replace("\(caches)/.new-level", with: [1], mode: 0o600)
+        try device.restart()
+        let names = try device.tree.list(caches)
+        #expect(names == [".BackgroundAssets", ".new-2f", ".new-level", "CACHEDIR.TAG"])
+    }
 }

@@ -406,6 +406,62 @@ import Testing
         }
     }
 
+    @Test("When all connections are taken the next client is refused, until one of the others leaves")
+    func allConnections() async throws {
+        try await TestDevice.run { device in
+            // One connection follows the journal.
+            let many = try Program(
+                "/usr/bin/env",
+                [
+                    "python3", "-c", Self.manyClients, device.location.socketPath, "\(WireLimit.connectionsMax - 1)",
+                    "\(WireLimit.connectionsOfClientMax)",
+                ], environment: device.environment)
+            #expect(try await many.output.first("connections") { _ in true } == "accepted")
+            #expect(try await many.output.first(from: 1, "one more") { _ in true } == "refused")
+            try await device.row("client-refused") { $0.detail.contains("too many connections, or all have") }
+            many.closeInput()
+            #expect(try await many.end() == .exited(0))
+            #expect(try await device.cli("apps").exit == .exited(0))
+        }
+    }
+
+    /// Opens so many connections from processes that each have as many as they may, and one more; holds them until the
+    /// end of its input.
+    private static let manyClients = """
+        import os, socket, sys
+        address, count, each = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+        def connect():
+            connection = socket.socket(socket.AF_UNIX)
+            connection.connect(address)
+            return connection
+
+        def answers(connection):
+            try:
+                connection.sendall(b'{"method":"org.varlink.service.GetInfo"}\\0')
+                return connection.recv(1) != b""
+            except OSError:
+                return False
+
+        accepted = True
+        for first in range(0, count, each):
+            reading, writing = os.pipe()
+            if os.fork() == 0:
+                held = [connect() for _ in range(min(each, count - first))]
+                os.write(writing, b"y" if all([answers(one) for one in held]) else b"n")
+                sys.stdin.read()
+                os._exit(0)
+            accepted = os.read(reading, 1) == b"y" and accepted
+        print("accepted" if accepted else "cut off", flush=True)
+        print("accepted" if answers(connect()) else "refused", flush=True)
+        sys.stdin.read()
+        while True:
+            try:
+                os.wait()
+            except ChildProcessError:
+                break
+        """
+
     @Test("A client that speaks no varlink is cut off", arguments: ["GET / HTTP/1.1\r\n\r\n\0", "[1,2]\0", "{}\0"])
     func nonsense(text: String) async throws {
         try await TestDevice.run { device in

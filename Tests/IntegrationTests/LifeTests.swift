@@ -144,6 +144,75 @@ import Testing
         }
     }
 
+    @Test("A service that nobody needs any more ends after a while, but not while a client is connected")
+    func idleExit() async throws {
+        let patience = Duration.milliseconds(300)
+        try await TestDevice.run(starting: false) { device in
+            // This client follows the journal.
+            let program = try await device.start(options: ["--idle-exit", "0.3"])
+            // Time in which a service that forgot its client would have gone; nothing is waited for.
+            try await blocking { _ = poll(nil, 0, Int32(patience / .milliseconds(1)) * 4) }
+            #expect(program.exit == nil)
+            let left = MonotonicClock.now
+            try await device.unfollow()
+            #expect(try await program.end() == .exited(0))
+            #expect(MonotonicClock.now - left >= patience)
+            #expect(program.errors.all == [])
+            #expect(!Files.exists(device.location.socketPath))
+            #expect((Files.read(device.root + "/device.sqlite-wal")?.count ?? 0) == 0)
+            // The next client has the next service.
+            #expect(try await device.process() != program.process)
+        }
+    }
+
+    @Test("A client that comes in the moment in which the service leaves is served all the same")
+    func arrivalAtTheEnd() async throws {
+        try await TestDevice.run(starting: false) { device in
+            let script = device.folder + "/leaves-early"
+            try Files.write(
+                script, Data("#!/bin/sh\nexec '\(Products.service)' --idle-exit 0.002 \"$@\"\n".utf8))
+            #expect(chmod(script, 0o700) == 0)
+            let environment = device.environment.merging(["BACKGROUNDASSETS_SERVICE": script]) { $1 }
+            let location = device.location
+            let processes = try await withThrowingTaskGroup(of: [Int64].self) { group in
+                for number in 0..<2 {
+                    group.addTask {
+                        try await blocking {
+                            var processes: [Int64] = []
+                            for round in 0..<40 {
+                                let connection = try ServiceStarter.connect(
+                                    to: location, startIfNeeded: true, environment: environment)
+                                processes.append(try connection.call(DeviceInterface.Describe.self, Nothing()).process)
+                                connection.close()
+                                // Around the time after which the service leaves, always a little different.
+                                _ = poll(nil, 0, Int32((round * 7 + number * 3) % 13))
+                            }
+                            return processes
+                        }
+                    }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(processes.count == 80)
+            // Else nobody has met a service that left.
+            #expect(Set(processes).count > 5)
+        }
+    }
+
+    @Test("A service whose device is removed or moved away ends", arguments: [true, false])
+    func deviceGone(isMoved: Bool) async throws {
+        try await TestDevice.run { device in
+            let program = try #require(device.program)
+            if isMoved {
+                #expect(rename(device.root, device.root + ".old") == 0)
+            } else {
+                try FileManager.default.removeItem(atPath: device.root)
+            }
+            #expect(try await program.end() == .exited(0))
+            #expect(program.errors.all == ["backgroundassetsd: \(device.root) was removed or moved away; the service ends"])
+        }
+    }
+
     @Test("The user's own device is started on demand in the user's folders, but not for root")
     func ownDevice() async throws {
         try await TestDevice.run(starting: false) { device in

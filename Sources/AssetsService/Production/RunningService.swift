@@ -17,6 +17,7 @@ final class RunningService: @unchecked Sendable {
     private static let watching = Duration.microseconds(50)
 
     private let location: DeviceLocation
+    private let idleExit: Duration
     private let environment: [String: String]
     private let loop: EventLoop
     private let transferLoop: EventLoop
@@ -24,13 +25,18 @@ final class RunningService: @unchecked Sendable {
     private let diskLoop: EventLoop
     private let unpackLoop: EventLoop
     private var service: AssetsService?
+    private var store: Store?
     private var endpoint: WireEndpoint?
     private var signals: SignalSource?
+    private var folderWatch: FolderWatch?
+    /// False where the service manager has the socket.
+    private var isSocketOurs = false
     private var idleTimer: TimerToken?
     private var status = ServiceMain.Status.done
 
-    init(location: DeviceLocation, environment: [String: String]) throws(AssetsError) {
+    init(location: DeviceLocation, idleExit: Duration, environment: [String: String]) throws(AssetsError) {
         self.location = location
+        self.idleExit = idleExit
         self.environment = environment
         do throws(SystemCallError) {
             loop = try EventLoop(watching: Self.watching)
@@ -58,6 +64,7 @@ final class RunningService: @unchecked Sendable {
 
     private func start() async throws(AssetsError) {
         let seams = try await seams()
+        store = seams.store
         let service = AssetsService(seams: seams)
         self.service = service
         let endpoint = WireEndpoint(service: service, loop: loop, version: ServiceMain.version)
@@ -78,6 +85,7 @@ final class RunningService: @unchecked Sendable {
         }
         try listen(endpoint)
         await service.observeActivity { self.activityChanged() }
+        watchFolder()
         try? ServiceNotification(environment: environment)?.send(.ready)
         activityChanged()
     }
@@ -87,6 +95,11 @@ final class RunningService: @unchecked Sendable {
         let files: DeviceTree
         do throws(SystemCallError) { files = try DeviceTree(root: location.root) } catch {
             throw AssetsError(.deviceUnusable, "\(location.root): \(error)", remedy: "check the folder's permissions")
+        }
+        if let kind = files.unreliableFileSystem {
+            throw AssetsError(
+                .deviceUnusable, "\(location.root) is on \(kind), which does not promise to keep what was synced",
+                remedy: "name a folder on a disk of this machine with --device")
         }
         do throws(StoreError) {
             store = try await Store(path: location.root + "/device.sqlite", on: loop)
@@ -139,6 +152,7 @@ final class RunningService: @unchecked Sendable {
                 try endpoint.listen(on: socket)
             } else {
                 try endpoint.listen(on: UnixSocket.listen(at: location.socketPath))
+                isSocketOurs = true
             }
         } catch {
             throw AssetsError(
@@ -148,25 +162,59 @@ final class RunningService: @unchecked Sendable {
 
     // MARK: The end
 
+    private var isNeeded: Bool {
+        guard let service, let endpoint else { return false }
+        return endpoint.hasClients || service.assumeIsolated { $0.isBusy }
+    }
+
     private func activityChanged() {
-        guard let service, let endpoint else { return }
-        let isNeeded = endpoint.hasClients || service.assumeIsolated { $0.isBusy }
+        guard endpoint != nil else { return }
         if isNeeded {
             if let idleTimer { loop.cancel(idleTimer) }
             idleTimer = nil
         } else if idleTimer == nil {
-            idleTimer = loop.schedule(after: PolicyNumbers.idleExit) { self.stop() }
+            idleTimer = loop.schedule(after: idleExit) { self.leave() }
+        }
+    }
+
+    /// Ends the service when nobody needs it, and leaves no client behind that connects in this moment.
+    private func leave() {
+        idleTimer = nil
+        guard let endpoint, !isNeeded else { return }
+        // From here on clients find no socket and start a service of their own; whoever came before is accepted below.
+        // A service manager goes on listening and hands those who wait to the next service.
+        let hidden = location.socketPath + ".leaving"
+        if isSocketOurs { _ = rename(location.socketPath, hidden) }
+        if endpoint.closeIfUnwanted() {
+            if isSocketOurs { unlink(hidden) }
+            return stop()
+        }
+        if isSocketOurs { _ = rename(hidden, location.socketPath) }
+        activityChanged()
+    }
+
+    /// Without its folder the device is no more: what is received has no place, and another service may serve a new one.
+    private func watchFolder() {
+        // A system without watches left goes on without.
+        folderWatch = try? FolderWatch(location.root, holding: location.lockPath, on: loop) { [self] in
+            ServiceMain.complain("\(location.root) was removed or moved away; the service ends")
+            stop()
         }
     }
 
     private func stop() {
+        guard signals != nil else { return }
         signals?.cancel()
         signals = nil
+        folderWatch?.cancel()
+        folderWatch = nil
         endpoint?.close()
         endpoint = nil
         try? ServiceNotification(environment: environment)?.send(.stopping)
         _ = Task(executorPreference: loop) {
             await self.service?.stop()
+            // Before the device's lock is let go: who takes it next opens the same database.
+            try? await self.store?.close()
             self.stopLoops()
         }
     }

@@ -11,7 +11,16 @@ internal import Glibc
 package struct ServiceOptions: Hashable, Sendable {
     /// A device's folder; nil means the user's own device.
     package var device: String?
+    /// How long the service stays when nobody needs it.
+    package var idleExit = PolicyNumbers.idleExit
+
     package init(device: String? = nil) { self.device = device }
+
+    /// Seconds as they stand on the command line; nil when the text is no time from zero to a year.
+    package static func idleExit(_ text: String) -> Duration? {
+        guard let seconds = Double(text), seconds >= 0, seconds <= 366 * 86_400 else { return nil }
+        return .seconds(seconds)
+    }
 }
 
 /// Runs the service until it is asked to stop or nobody needs it.
@@ -32,7 +41,8 @@ package enum ServiceMain {
         do throws(AssetsError) {
             let location = try prepare(options, environment)
             let lock = try lock(location, environment)
-            let running = try RunningService(location: location, environment: environment)
+            let running = try RunningService(
+                location: location, idleExit: options.idleExit, environment: environment)
             let status = running.run()
             _ = consume lock
             return status

@@ -40,6 +40,16 @@ package final class WireEndpoint: @unchecked Sendable {
         listener = try SocketListener(socket, on: loop) { [self] connection in accept(connection) }
     }
 
+    /// Stops listening when nobody waits to be accepted; else accepts them and answers false. The caller has removed the
+    /// socket's name, so that later clients find no service instead of one that is about to leave.
+    package func closeIfUnwanted() -> Bool {
+        guard let listener else { return true }
+        guard !listener.acceptLast(), !hasClients else { return false }
+        listener.close()
+        self.listener = nil
+        return true
+    }
+
     package func close() {
         listener?.close()
         listener = nil
@@ -85,6 +95,7 @@ package final class WireEndpoint: @unchecked Sendable {
         peer.connection = connection
         peers[number] = peer
         if let process { connectionsOfProcess[process, default: 0] += 1 }
+        service.assumeIsolated { $0.activityChanged?() }
     }
 
     private func receive(_ frame: UnsafeRawBufferPointer, from peer: Peer) {

@@ -33,6 +33,9 @@ int clinux_chmod_path(int fd, mode_t mode);
 // The mount id that is never used again while the machine runs (STATX_MNT_ID_UNIQUE), or the plain one on older kernels.
 int clinux_mount_id(int fd, uint64_t *mount_id);
 
+// The number that stands for the kind of file system.
+int clinux_file_system_magic(int fd, uint32_t *magic);
+
 // Credentials of the peer of a unix socket.
 int clinux_peer_credentials(int socket, pid_t *pid, uid_t *uid, gid_t *gid);
 // A pidfd of the peer (SO_PEERPIDFD), or -1 with ENOPROTOOPT where the kernel has none.

@@ -69,11 +69,11 @@ final class TestDevice: Sendable {
 
     /// Starts the service and waits until it says that it is ready.
     @discardableResult
-    func start(developerMode: Bool = true) async throws -> Program {
+    func start(developerMode: Bool = true, options: [String] = []) async throws -> Program {
         let path = folder + "/notify-\(UUID().uuidString.prefix(8))"
         let listener = try NotificationListener(path: path)
         let program = try Program(
-            Products.service, ["--device", root],
+            Products.service, ["--device", root] + options,
             environment: environment.merging(["NOTIFY_SOCKET": path]) { $1 })
         program.closeInput()
         service.withLock { $0 = program }
