@@ -168,7 +168,8 @@ extension AssetsService {
                 await removeFolders(["Applications/\(folder)/\(build)"])
             }
         }
-        for group in Set(installedApps().flatMap(\.description.groups)).sorted() { await removeHalfWrittenTag(of: group) }
+        let groups = Set(installedApps().flatMap(\.description.groups))
+        for group in groups.sorted() { await removeHalfWrittenTag(of: group) }
     }
 
     /// What was left of the tag of a group's caches when the machine stopped. The folder is the app's: only a file that
@@ -179,7 +180,7 @@ extension AssetsService {
         try? await seams.disk.run { () throws(SystemCallError) in
             for name in try files.list(caches) where DeviceTree.isTemporary(name) {
                 let status = try files.status("\(caches)/\(name)")
-                guard status?.kind == .file, status?.size ?? .max <= Int64(cacheDirectoryTag.utf8.count) else { continue }
+                guard let status, status.kind == .file, status.size <= cacheDirectoryTag.utf8.count else { continue }
                 try files.remove("\(caches)/\(name)")
             }
         }

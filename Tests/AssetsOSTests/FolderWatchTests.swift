@@ -87,7 +87,10 @@ extension Inbox where Event: Equatable {
     @Test("Names of half-written files are told from those that others give")
     func temporaryNames() {
         for name in [".new-0", ".new-1f", ".new-ffffffffffffffff"] { #expect(DeviceTree.isTemporary(name), "\(name)") }
-        for name in [".new-", ".new-1F", ".new-+1", ".new--1", ".new-x", "new-1", ".new-1ffffffffffffffff", ".new-1.txt"] {
+        let others = [
+            ".new-", ".new-1F", ".new-+1", ".new--1", ".new-x", "new-1", ".new-1ffffffffffffffff", ".new-1.txt",
+        ]
+        for name in others {
             #expect(!DeviceTree.isTemporary(name), "\(name)")
         }
     }
