@@ -89,36 +89,45 @@ final class ArchiveReader {
 
     /// `file` stays open and where it is for the reader's life.
     init(_ file: borrowing Descriptor, unpackedMax: Int64) throws(Fault) {
-        self.unpackedMax = unpackedMax
-        // Names that are UTF-8 in the archive stay so, whatever the service's environment says.
-        locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil)
         let start = Self.firstBytes(file)
         let isZip = start.starts(with: [0x50, 0x4B, 0x03, 0x04]) || start.starts(with: [0x50, 0x4B, 0x05, 0x06])
+        let decompressor = isZip ? nil : try Self.decompressor(file, start: start, unpackedMax: unpackedMax)
         guard let archive = archive_read_new() else { throw .damaged("out of memory") }
+        self.unpackedMax = unpackedMax
+        self.decompressor = decompressor
         self.archive = archive
-        if isZip {
-            decompressor = nil
-            // The reader that uses the directory at the file's end: a file without its end is not taken.
-            archive_read_support_format_zip_seekable(archive)
-            guard archive_read_open_fd(archive, file.rawValue, Self.blockSize) == ARCHIVE_OK else { throw .cutShort }
-        } else {
-            guard !start.isEmpty else { throw .cutShort }
-            let decompressor = try Self.openDecompressor(file, unpackedMax: unpackedMax)
-            if start.starts(with: [0x1F, 0x8B]) { decompressor.gzip = GzipCheck() }
-            self.decompressor = decompressor
-            archive_read_support_format_tar(archive)
-            archive_read_set_read_callback(archive) { _, context, bytes in
-                guard let context else { return -1 }
-                let decompressor = Unmanaged<Decompressor>.fromOpaque(context).takeUnretainedValue()
-                let block = decompressor.next()
-                bytes?.pointee = block?.baseAddress
-                return decompressor.fault == nil ? block?.count ?? 0 : -1
-            }
-            archive_read_set_callback_data(archive, Unmanaged.passUnretained(decompressor).toOpaque())
-            guard archive_read_open1(archive) == ARCHIVE_OK else {
-                throw decompressor.fault ?? .unknownFormat
-            }
+        // Names that are UTF-8 in the archive stay so, whatever the service's environment says.
+        locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil)
+        // What throws from here on leaves a whole value behind, whose deinit frees all that.
+        if let decompressor { try open(tar: decompressor) } else { try open(zip: file) }
+    }
+
+    /// The reader that uses the directory at the file's end: a file without its end is not taken.
+    private func open(zip file: borrowing Descriptor) throws(Fault) {
+        archive_read_support_format_zip_seekable(archive)
+        guard archive_read_open_fd(archive, file.rawValue, Self.blockSize) == ARCHIVE_OK else { throw .cutShort }
+    }
+
+    private func open(tar decompressor: Decompressor) throws(Fault) {
+        archive_read_support_format_tar(archive)
+        archive_read_set_read_callback(archive) { _, context, bytes in
+            guard let context else { return -1 }
+            let decompressor = Unmanaged<Decompressor>.fromOpaque(context).takeUnretainedValue()
+            let block = decompressor.next()
+            bytes?.pointee = block?.baseAddress
+            return decompressor.fault == nil ? block?.count ?? 0 : -1
         }
+        archive_read_set_callback_data(archive, Unmanaged.passUnretained(decompressor).toOpaque())
+        guard archive_read_open1(archive) == ARCHIVE_OK else { throw decompressor.fault ?? .unknownFormat }
+    }
+
+    private static func decompressor(
+        _ file: borrowing Descriptor, start: [UInt8], unpackedMax: Int64
+    ) throws(Fault) -> Decompressor {
+        guard !start.isEmpty else { throw .cutShort }
+        let decompressor = try openDecompressor(file, unpackedMax: unpackedMax)
+        if start.starts(with: [0x1F, 0x8B]) { decompressor.gzip = GzipCheck() }
+        return decompressor
     }
 
     deinit {

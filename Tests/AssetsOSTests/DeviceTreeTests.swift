@@ -5,7 +5,7 @@ import Testing
 
 /// A fresh directory with a tree in it, removed afterwards by other means than those under test.
 private func withTree<R>(_ body: (DeviceTree, String) throws -> R) throws -> R {
-    let base = String(cString: getenv("TMPDIR") ?? strdup("/tmp"))
+    let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     var template = Array((base + "/tree-test-XXXXXX").utf8CString)
     let made = try #require(mkdtemp(&template).map { String(cString: $0) })
     defer { shell("chmod -R u+rwx '\(made)'; rm -rf '\(made)'") }
