@@ -86,7 +86,9 @@ package final class ServiceConnection: Sendable {
         _ method: M.Type, _ frames: FrameStream, watchingFor watching: Duration = .zero
     ) throws(ClientError) -> (reply: M.Reply, continues: Bool) {
         let received: UnsafeRawBufferPointer?
-        do throws(FrameStream.Failure) { received = try frames.receive(watchingFor: watching) } catch { throw lost(M.name, error) }
+        do throws(FrameStream.Failure) {
+            received = try frames.receive(watchingFor: watching)
+        } catch { throw lost(M.name, error) }
         guard let frame = received else { throw lost(M.name, nil) }
         return try decode(method, frame).get()
     }

@@ -74,7 +74,8 @@ package enum WireCodec {
     package static func decodeSoundReply<M: WireMethod>(
         _ method: M.Type, _ frame: UnsafeRawBufferPointer
     ) -> (reply: M.Reply, continues: Bool)? {
-        guard let answer = try? decode(ReplyFrame<M.Reply>.self, frame), let reply = answer.parameters else { return nil }
+        guard let answer = try? decode(ReplyFrame<M.Reply>.self, frame), let reply = answer.parameters
+        else { return nil }
         return (reply, answer.continues)
     }
 

@@ -70,7 +70,9 @@ package struct WireDispatcher<Owner: Actor, Caller: Sendable>: Sendable {
     ) -> Outcome {
         let sound = reader.read(frame)
         let header: CallHeader
-        if let sound { header = sound.header } else {
+        if let sound {
+            header = sound.header
+        } else {
             do throws(WireError) { header = try WireCodec.decodeHeader(frame) } catch { return .violation(error) }
         }
         do throws(VarlinkService.Problem) {
