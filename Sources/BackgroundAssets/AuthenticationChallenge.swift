@@ -88,7 +88,9 @@ actor ChallengeCaller {
         _ delegate: HandedOver<any BADownloadManagerDelegate>, _ challenge: WireChallenge, of download: BADownload
     ) async -> ChallengeAnswer {
         let made = challenge.authenticationChallenge
-        return await MissingMethod.answer(of: delegate.value) { await delegate.value.download(download, didReceive: made) }
+        return await MissingMethod.answer(of: delegate.value) {
+            await delegate.value.download(download, didReceive: made)
+        }
     }
 }
 
