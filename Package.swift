@@ -163,15 +163,21 @@ let tests: [Target] = [
     .testTarget(name: "OSLogTests", dependencies: ["os", "OSLog"], swiftSettings: strict),
     .testTarget(
         name: "BackgroundAssetsTests",
-        dependencies: ["BackgroundAssets", "ExtensionFoundation", "AssetsClient", "AssetsWire", "AssetsOS"],
+        dependencies: [
+            "BackgroundAssets", "ExtensionFoundation", "AssetsClient", "AssetsWire", "AssetsOS", "SourceCompiler",
+        ],
         swiftSettings: strict),
     .testTarget(
         name: "IntegrationTests",
-        dependencies: ["AssetsClient", "AssetsWire", "AssetsOS", "CLinux", "DevelopmentServer", "FixturePlan"],
+        dependencies: [
+            "AssetsClient", "AssetsWire", "AssetsOS", "CLinux", "DevelopmentServer", "FixturePlan", "SourceCompiler",
+        ],
         swiftSettings: strict),
 
     // A sample app and its extension, which the tests bundle, install and drive.
     .target(name: "FixturePlan", path: "Tests/Fixtures/FixturePlan", swiftSettings: strict),
+    // Compiles sources as users write them; those of Tests/SourceCompatibility belong to no target.
+    .target(name: "SourceCompiler", path: "Tests/Fixtures/SourceCompiler", swiftSettings: strict),
     .executableTarget(
         name: "FixtureApp", dependencies: ["BackgroundAssets", "FixturePlan"], path: "Tests/Fixtures/FixtureApp",
         swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),

@@ -37,6 +37,16 @@ public struct OSLogInterpolation: StringInterpolationProtocol, Sendable {
         append(value.description, privacy, align)
     }
 
+    /// Adds an error by its description; private unless said otherwise.
+    ///
+    /// - Parameter attributes: Ignored: the journal has no use for them.
+    @_disfavoredOverload
+    public mutating func appendInterpolation(
+        _ error: any Error, privacy: OSLogPrivacy = .auto, attributes: String = ""
+    ) {
+        append(String(describing: error), privacy)
+    }
+
     /// Adds the name of a type; public unless said otherwise.
     public mutating func appendInterpolation(
         _ value: any Any.Type, align: OSLogStringAlignment = .none, privacy: OSLogPrivacy = .auto

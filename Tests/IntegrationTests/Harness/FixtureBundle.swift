@@ -18,11 +18,14 @@ struct FixtureBundle {
     var essentialAllowance: Int? = 256 << 20
     var domains = ["localhost"]
     var hasExtension = true
+    var program = Products.app
     var extensionProgram = Products.appExtension
     /// What the extension of 2022 schedules when the app is installed.
     var itemsOf2022: [FixtureItem] = []
     /// Set in the app's Info.plist after everything else.
     var overrides: [String: Any] = [:]
+    /// The same for the extension's.
+    var extensionOverrides: [String: Any] = [:]
 
     var group: String { "group." + identifier }
     var extensionIdentifier: String { identifier + ".extension" }
@@ -37,7 +40,7 @@ struct FixtureBundle {
         try Files.makeFolder(app)
         try list(app + "/Info.plist", information)
         try list(app + "/Entitlements.plist", ["com.apple.security.application-groups": [group]])
-        try copy(Products.app, to: app + "/FixtureApp")
+        try copy(program, to: app + "/FixtureApp")
         try takeLibraries(to: app + "/lib")
         guard hasExtension else { return app }
         try Files.makeFolder(appex)
@@ -50,7 +53,7 @@ struct FixtureBundle {
                     "EXExtensionPointIdentifier": "com.apple.background-asset-downloader-extension"
                 ],
                 FixtureName.items: String(decoding: try JSONEncoder().encode(itemsOf2022), as: UTF8.self),
-            ])
+            ].merging(extensionOverrides) { $1 })
         try list(appex + "/Entitlements.plist", ["com.apple.security.application-groups": [group]])
         try copy(extensionProgram, to: appex + "/FixtureExtension")
         return app

@@ -1,0 +1,92 @@
+// The sources of Tests/SourceCompatibility on a device: compiled by hand, as app or extension of an installed bundle.
+import AssetsOS
+import AssetsWire
+import Foundation
+import SourceCompiler
+import Testing
+
+@Suite(.timeLimit(.minutes(10))) struct SourceCompatibilityTests {
+    /// Makes a program of sources; `body` may use it.
+    private func withProgram(
+        of sources: [URL], _ mode: SourceCompiler.Mode, _ body: (String) async throws -> Void
+    ) async throws {
+        let folder = try TestFolder()
+        defer { folder.remove() }
+        let compiler = try SourceCompiler()
+        let program = URL(fileURLWithPath: folder.path + "/program")
+        let complaints = try await blocking { try compiler.verify(sources, mode: mode, program: program) }
+        try #require(complaints == [])
+        try await body(program.path)
+    }
+
+    /// What each part of the app prints.
+    private static let parts = [
+        ("library", #"["level"] ["missing"] 10000 bytes, 1.0"#),
+        ("inherited", "began inherited, moved inherited, 10000 bytes"),
+        ("observed", #"false ["observed"]"#),
+        ("stream", "streamed 10000 bytes"),
+        ("old", "10000 of 10000, 10000 bytes"),
+        ("exclusive", #"2 0 ["a", "b"] true true true ["list"]"#),
+        ("state", "2 1 2 5"),
+        ("fetching", "[2, 2, 2, 2] 2 0"),
+        ("wrapped", "1 1 0 2 0"),
+        (
+            "errors",
+            #"["none", "already", "framework(BackgroundAssets.BAErrorCode.downloadEssentialDownloadNotPermitted)"]"#
+                + " [true, false] framework(BackgroundAssets.BAErrorCode.downloadFailedToStart)"
+        ),
+        ("values", #"["one", "two"] 1 1 one 0 true ["New", "Failed"] true false"#),
+        ("files", "second true GET"),
+    ]
+
+    @Test("An app of unchanged sources does what it says", arguments: [SourceCompiler.Mode.five, .six])
+    func app(mode: SourceCompiler.Mode) async throws {
+        let compiler = try SourceCompiler()
+        try await withProgram(of: try compiler.corpus("App") + compiler.corpus("."), mode) { program in
+            try await TestDevice.run { device in
+                let server = try await device.server()
+                for name in ["level", "inherited", "observed", "streamed", "old", "slow/1", "slow/2"] {
+                    try server.put(name, randomBytes(10_000, seed: 1))
+                }
+                try await server.fault("slow/*:rate=1000")
+                var bundle = FixtureBundle(manifestURL: try server.put("manifest.json", Data("{}".utf8)))
+                bundle.program = program
+                let result = try await device.install(try bundle.write(to: device.folder))
+                try #require(result.exit == .exited(0), "\(result.errors)")
+                let launch = ["--device", device.root, "launch", bundle.identifier, "--", server.url, bundle.group]
+                let app = try await Program.run(
+                    Products.tool, launch + Self.parts.map(\.0), environment: device.environment)
+                #expect(app.exit == .exited(0), "\(app.errors)")
+                for (name, expected) in Self.parts { #expect(app.output.contains("\(name): \(expected)")) }
+                if Self.parts.contains(where: { !app.output.contains("\($0): \($1)") }) { Issue.record("\(app.output)") }
+                await server.stop()
+            }
+        }
+    }
+
+    @Test(
+        "Extensions of unchanged sources fetch and keep what their app needs",
+        arguments: ["StructDownloader", "ClassDownloader", "DelegatingDownloader", "FirstRelease"])
+    func appExtension(name: String) async throws {
+        let sources = try SourceCompiler().corpus("Extensions").filter { $0.lastPathComponent == name + ".swift" }
+        try await withProgram(of: sources, .six) { program in
+            try await TestDevice.run { device in
+                let server = try await device.server()
+                let content = randomBytes(10_000, seed: 1)
+                let url = try server.put("one", content)
+                let entries = [("one", url), ("missing", server.url + "/missing")].map { name, url in
+                    #"{"identifier": "\#(name)", "url": "\#(url)", "size": 10000, "essential": true}"#
+                }
+                let manifest = #"{"downloads": [\#(entries.joined(separator: ", "))]}"#
+                var bundle = FixtureBundle(manifestURL: try server.put("manifest.json", Data(manifest.utf8)))
+                bundle.extensionProgram = program
+                bundle.extensionOverrides = ["Server": server.url]
+                let result = try await device.install(try bundle.write(to: device.folder))
+                #expect(result.exit == .exited(0), "\(result.errors)")
+                let kept = device.container() + "/Library/Caches/one"
+                try await device.until("the file is kept") { Files.read(kept) == content }
+                await server.stop()
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// An extension in the spellings of the first betas; Apple's module has them no more, ours deprecates them.
+import BackgroundAssets
+
+@main
+final class FirstRelease: BADownloaderExtension {
+    private let group = "group.org.example.fixture"
+
+    required init() {}
+
+    func applicationDidInstall(metadata: BAAppExtensionInfo) { schedule() }
+    func applicationDidUpdate(metadata: BAAppExtensionInfo) { schedule() }
+    func checkForUpdates(metadata: BAAppExtensionInfo) { schedule() }
+
+    private func schedule() {
+        guard let server = Bundle.main.object(forInfoDictionaryKey: "Server") as? String,
+            let url = URL(string: server + "/one")
+        else { return }
+        // expected-warning@+1 {{'init(identifier:request:applicationGroupIdentifier:)' is deprecated}}
+        let download = BAURLDownload(
+            identifier: "one", request: URLRequest(url: url), applicationGroupIdentifier: group)
+        do {
+            try BADownloadManager.shared.schedule(download)  // expected-warning {{'schedule' is deprecated}} expected-note {{use 'scheduleDownload(_:)' instead}}
+        } catch {
+            print("Failed to schedule download. \(error)")
+        }
+    }
+
+    func backgroundDownloadDidFail(failedDownload: BADownload) {
+        print("\(failedDownload.identifier) failed")
+    }
+
+    func backgroundDownloadDidFinish(finishedDownload: BADownload, fileURL: URL) {
+        guard let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group) else { return }
+        // expected-warning@+1 {{'withExclusiveControl' is deprecated}}
+        BADownloadManager.shared.withExclusiveControl { error in
+            guard error == nil else { return }
+            let folder = container.appendingPathComponent("Library/Caches")
+            try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try? FileManager.default.moveItem(
+                at: fileURL, to: folder.appendingPathComponent(finishedDownload.identifier))
+        }
+    }
+
+    func extensionWillTerminate() {}
+}
