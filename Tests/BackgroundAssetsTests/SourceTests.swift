@@ -1,4 +1,4 @@
-// Programs that are compiled against the built module and run: an extension, the template, one that loads Foundation late.
+// Programs compiled against the built module, and run: an extension, the template, one that loads Foundation late.
 
 internal import AssetsClient
 internal import AssetsOS
@@ -10,13 +10,15 @@ internal import Testing
 @testable import BackgroundAssets
 
 @Suite(.tags(.slow), .serialized, .timeLimit(.minutes(10))) struct SourceTests {
+    private let newest = SourceCompiler.Mode.version("6")
+
     @Test("An extension's process serves its entry points on the main thread and ends with the connection")
     func process() async throws {
         let folder = try TemporaryFolder()
         let compiler = try SourceCompiler()
         let program = folder.url.appendingPathComponent("X.app/Extensions/Y.appex/program")
         let source = try folder.file("X.app/Extensions/Y.appex/main.swift", Sources.running)
-        let complaints = try await blocking { try compiler.compile([source], options: SourceCompiler.Mode.version("6"), to: program) }
+        let complaints = try await blocking { try compiler.compile([source], options: newest, to: program) }
         try #require(complaints == [])
         _ = try folder.file(
             "X.app/Extensions/Y.appex/Entitlements.plist",
@@ -109,7 +111,8 @@ internal import Testing
         let program = folder.url.appendingPathComponent("program")
         let source = try folder.file("main.swift", Sources.late)
         try #require(
-            try await blocking { try compiler.compile([source], options: SourceCompiler.Mode.version("6"), linksFramework: false, to: program) } == [])
+            try await blocking { try compiler.compile([source], options: newest, linksFramework: false, to: program) }
+                == [])
         let process = Process()
         let output = Pipe()
         process.executableURL = program

@@ -71,7 +71,8 @@ struct Corpus {
             try library.download(name, from: server.appendingPathComponent(name), size: 10_000, group: group)
         }
         for await _ in changes.stream where !library.ready.isEmpty && !library.failures.isEmpty { break }
-        return "\(library.ready.sorted()) \(library.failures.keys.sorted()) \(size("level")) bytes, \(library.progress["level"] ?? 0)"
+        let names = "\(library.ready.sorted()) \(library.failures.keys.sorted())"
+        return "\(names) \(size("level")) bytes, \(library.progress["level"] ?? 0)"
     }
 
     private func inherited() async throws -> String {
@@ -129,7 +130,8 @@ struct Corpus {
         let names = try await Catalogue().reload(from: list)
         let detached = try await Janitor.cleanDetached(folder).value == folder.path.count
         let all = try await Janitor.cleanAll([folder, list]) == folder.path.count + list.path.count
-        return "\(rows) \(later) \(names) \(detached) \(all) \(await Janitor.failing()) \(try await Janitor.clean(folder))"
+        return
+            "\(rows) \(later) \(names) \(detached) \(all) \(await Janitor.failing()) \(try await Janitor.clean(folder))"
     }
 
     @MainActor
@@ -172,14 +174,15 @@ struct Corpus {
         let second = try fetcher.fetch(downloads)
         try await fetcher.cancelAll()
         let none = AssetFetcher(manager: NoDownloads())
-        return "\(first) \(second) \(try Fetching.now().count) \(try none.fetch(downloads)) \(try none.fetch(downloads))"
+        return
+            "\(first) \(second) \(try Fetching.now().count) \(try none.fetch(downloads)) \(try none.fetch(downloads))"
     }
 
     private func errors() async throws -> String {
         let first = download("slow/1")
         let failures = [schedule(first), schedule(download("slow/1")), schedule(download("slow/2", essential: true))]
         let cancelled = [isCancellable(first), isCancellable(first)]
-        let url = URL(string: "http://localhost/") ?? server
+        let url = URL(string: "http://assets.example.com/plain") ?? server
         let plain = schedule(
             BAURLDownload(
                 identifier: "plain", request: URLRequest(url: url), fileSize: 0, applicationGroupIdentifier: group))
@@ -204,6 +207,7 @@ struct Corpus {
             _ = try shared.keep(new, as: "kept")
         }
         let text = String(decoding: try shared.read("Library/Caches/Kept/kept"), as: UTF8.self)
-        return "\(text) \(shared.preferences?.object(forKey: "kept") is Date) \(shared.request(server).httpMethod ?? "")"
+        return
+            "\(text) \(shared.preferences?.object(forKey: "kept") is Date) \(shared.request(server).httpMethod ?? "")"
     }
 }

@@ -29,7 +29,8 @@ final class PlainHandler: NSObject, BADownloadManagerDelegate {
     ) {
         switch challenge.protectionSpace.authenticationMethod {
         case NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest:
-            completionHandler(.useCredential, URLCredential(user: "reader", password: "secret", persistence: .forSession))
+            let credential = URLCredential(user: "reader", password: "secret", persistence: .forSession)
+            completionHandler(.useCredential, credential)
         default:
             completionHandler(.rejectProtectionSpace, nil)
         }

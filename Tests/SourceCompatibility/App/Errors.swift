@@ -12,7 +12,8 @@ enum Failure: Equatable {
         let error = error as NSError
         switch (error.domain, error.code) {
         case (BAErrorDomain, BAErrorCode.downloadAlreadyScheduled.rawValue): self = .already
-        case (BAErrorDomain, let code): self = BAErrorCode(rawValue: code).map(Failure.framework) ?? .other(error.domain)
+        case (BAErrorDomain, let code):
+            self = BAErrorCode(rawValue: code).map(Failure.framework) ?? .other(error.domain)
         case (NSURLErrorDomain, NSURLErrorNotConnectedToInternet): self = .offline
         case (NSURLErrorDomain, let code): self = .network(code)
         default: self = .other(error.localizedFailureReason ?? error.localizedDescription)

@@ -19,7 +19,9 @@ final class OldStyle: NSObject, BADownloadManagerDelegate {
             applicationGroupIdentifier: group)
         let manager = BADownloadManager.shared
         do {
-            try manager.schedule(download)  // expected-warning {{'schedule' is deprecated}} expected-note {{use 'scheduleDownload(_:)' instead}}
+            // expected-warning@+2 {{'schedule' is deprecated}}
+            // expected-note@+1 {{use 'scheduleDownload(_:)' instead}}
+            try manager.schedule(download)
         } catch {
             note("Failed to schedule download. \(error)")
         }

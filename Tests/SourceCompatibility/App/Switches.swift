@@ -32,7 +32,9 @@ extension BAContentRequest {
 
     /// Written before there were changes of language: one case is missing, which is a warning only.
     var isInstallation: Bool {
-        switch self {  // expected-warning {{switch must be exhaustive}} expected-note {{add missing case: '.languageChange'}}
+        // expected-warning@+2 {{switch must be exhaustive}}
+        // expected-note@+1 {{add missing case: '.languageChange'}}
+        switch self {
         case .install: return true
         case .update, .periodic: return false
         @unknown default: return false

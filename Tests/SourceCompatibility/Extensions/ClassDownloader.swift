@@ -13,7 +13,8 @@ class ClassDownloader: BADownloaderExtension {
     ) -> Set<BADownload> {
         switch request {
         case .install, .update:
-            return makeDownloads(manifestURL, essentialAllowance: extensionInfo.restrictedEssentialDownloadSizeRemaining)
+            let allowance = extensionInfo.restrictedEssentialDownloadSizeRemaining
+            return makeDownloads(manifestURL, essentialAllowance: allowance)
         case .periodic:
             return makeDownloads(manifestURL, essentialAllowance: 0)
         case .languageChange:
@@ -50,7 +51,9 @@ class ClassDownloader: BADownloaderExtension {
 
     func backgroundDownload(_ finishedDownload: BADownload, finishedWithFileURL fileURL: URL) {
         finished += 1
-        guard let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group) else { return }
+        guard let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group) else {
+            return
+        }
         let folder = container.appending(path: "Library/Caches", directoryHint: .isDirectory)
         try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try? FileManager.default.moveItem(at: fileURL, to: folder.appending(path: finishedDownload.identifier))

@@ -57,7 +57,9 @@ private actor AssetStore {
 
     static func move(_ file: URL, to name: String) throws {
         let group = "group.org.example.fixture"
-        guard let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group) else { return }
+        guard let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group) else {
+            return
+        }
         let folder = container.appendingPathComponent("Library/Caches", isDirectory: true)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         _ = try FileManager.default.replaceItemAt(folder.appendingPathComponent(name), withItemAt: file)

@@ -19,7 +19,9 @@ final class FirstRelease: BADownloaderExtension {
         let download = BAURLDownload(
             identifier: "one", request: URLRequest(url: url), applicationGroupIdentifier: group)
         do {
-            try BADownloadManager.shared.schedule(download)  // expected-warning {{'schedule' is deprecated}} expected-note {{use 'scheduleDownload(_:)' instead}}
+            // expected-warning@+2 {{'schedule' is deprecated}}
+            // expected-note@+1 {{use 'scheduleDownload(_:)' instead}}
+            try BADownloadManager.shared.schedule(download)
         } catch {
             print("Failed to schedule download. \(error)")
         }
@@ -30,7 +32,9 @@ final class FirstRelease: BADownloaderExtension {
     }
 
     func backgroundDownloadDidFinish(finishedDownload: BADownload, fileURL: URL) {
-        guard let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group) else { return }
+        guard let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group) else {
+            return
+        }
         // expected-warning@+1 {{'withExclusiveControl' is deprecated}}
         BADownloadManager.shared.withExclusiveControl { error in
             guard error == nil else { return }

@@ -1,4 +1,4 @@
-// An extension as a structure: a manifest in JSON, essential files, failed ones again, files moved under exclusive control.
+// An extension as a structure: a manifest in JSON, essential files, failed ones again, moves under exclusive control.
 import BackgroundAssets
 import ExtensionFoundation
 import os.log
