@@ -26,6 +26,7 @@ import Testing
         ("observed", #"false ["observed"]"#),
         ("stream", "streamed 10000 bytes"),
         ("old", "10000 of 10000, 10000 bytes"),
+        ("async answer", "Ready"), ("plain handler", "Ready"), ("sendable handler", "Ready"),
         ("exclusive", #"2 0 ["a", "b"] true true true ["list"]"#),
         ("state", "2 1 2 5"),
         ("fetching", "[2, 2, 2, 2] 2 0"),
@@ -54,12 +55,20 @@ import Testing
                 let result = try await device.install(try bundle.write(to: device.folder))
                 try #require(result.exit == .exited(0), "\(result.errors)")
                 let launch = ["--device", device.root, "launch", bundle.identifier, "--", server.url, bundle.group]
+                let locked = try await BasicServer.start(on: device, user: "reader", password: "secret")
+                let answers = ["async answer", "plain handler", "sendable handler"]
+                for name in answers { _ = try locked.item(name, size: 10_000) }
                 let app = try await Program.run(
-                    Products.tool, launch + Self.parts.map(\.0), environment: device.environment)
+                    Products.tool, launch + Self.parts.map(\.0),
+                    environment: device.environment.merging(["LOCKED_SERVER": locked.url]) { $1 })
                 #expect(app.exit == .exited(0), "\(app.errors)")
                 let names = Set(Self.parts.map(\.0))
                 let lines = app.output.filter { names.contains(String($0.prefix { $0 != ":" })) }
                 #expect(lines == Self.parts.map { "\($0): \($1)" })
+                try await device.until("the extension has what the delegates left to it") {
+                    answers.allSatisfy { device.asset($0)?.count == 10_000 }
+                }
+                _ = try await locked.finish()
                 await server.stop()
             }
         }

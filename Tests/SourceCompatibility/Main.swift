@@ -36,6 +36,9 @@ struct Corpus {
         case "errors": try await errors()
         case "values": try await values()
         case "old": try await old()
+        case "async answer": try await challenged(by: AsyncAnswer(), part)
+        case "plain handler": try await challenged(by: PlainHandler(), part)
+        case "sendable handler": try await challenged(by: SendableHandler(), part)
         case "files": try files()
         default: "unknown"
         }
@@ -103,6 +106,18 @@ struct Corpus {
         try BADownloadManager.shared.startForegroundDownload(download("streamed"))
         for await name in finished { return "\(name) \(size(name)) bytes" }
         return "ended"
+    }
+
+    /// The file of it goes to the extension, because the delegate has no method for it.
+    private func challenged(by delegate: some BADownloadManagerDelegate, _ name: String) async throws -> String {
+        BADownloadManager.shared.delegate = delegate
+        guard let locked = ProcessInfo.processInfo.environment["LOCKED_SERVER"], let url = URL(string: locked) else {
+            return "no server"
+        }
+        let download = BAURLDownload(name, at: url, size: 10_000, group: group)
+        try BADownloadManager.shared.startForegroundDownload(download)
+        try await until { download.state == .finished || download.state == .failed }
+        return withExtendedLifetime(delegate) { download.state.title }
     }
 
     private func old() async throws -> String {

@@ -42,15 +42,17 @@ final class BasicServer: Sendable {
 
     var url: String { "https://localhost:\(port)" }
 
-    static func start(on device: TestDevice) async throws -> BasicServer {
+    static func start(
+        on device: TestDevice, user: String = FixtureAnswer.user, password: String = FixtureAnswer.password
+    ) async throws -> BasicServer {
         let folder = device.folder + "/nginx"
         try Files.makeFolder(folder + "/www")
         let identity = try DevelopmentCertificateAuthority(folder: device.root + "/DevelopmentCA").issue(
             for: ["localhost", "127.0.0.1"])
         try Files.write(folder + "/certificate.pem", Data(identity.certificateChain.utf8))
         try Files.write(folder + "/key.pem", Data(identity.privateKey.utf8))
-        let hash = try await Program.run("/usr/bin/openssl", ["passwd", "-apr1", FixtureAnswer.password])
-        let line = FixtureAnswer.user + ":" + (try #require(hash.output.first)) + "\n"
+        let hash = try await Program.run("/usr/bin/openssl", ["passwd", "-apr1", password])
+        let line = user + ":" + (try #require(hash.output.first)) + "\n"
         try Files.write(folder + "/passwords", Data(line.utf8))
         let (descriptor, port) = try listener()
         defer { close(descriptor) }

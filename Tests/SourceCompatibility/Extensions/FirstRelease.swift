@@ -7,7 +7,9 @@ final class FirstRelease: BADownloaderExtension {
 
     required init() {}
 
-    func applicationDidInstall(metadata: BAAppExtensionInfo) { schedule() }
+    // expected-warning@+2 {{'BAApplicationExtensionInfo' is deprecated}}
+    // expected-note@+1 {{use 'BAAppExtensionInfo' instead}}
+    func applicationDidInstall(metadata: BAApplicationExtensionInfo) { schedule() }
     func applicationDidUpdate(metadata: BAAppExtensionInfo) { schedule() }
     func checkForUpdates(metadata: BAAppExtensionInfo) { schedule() }
 
