@@ -1,6 +1,7 @@
 // The sources of Tests/SourceCompatibility on a device: compiled by hand, as app or extension of an installed bundle.
 import AssetsOS
 import AssetsWire
+import FixturePlan
 import Foundation
 import SourceCompiler
 import Testing
@@ -40,36 +41,72 @@ import Testing
         ("files", "second true GET"),
     ]
 
-    @Test("An app of unchanged sources does what it says", arguments: [SourceCompiler.Mode.five, .six])
-    func app(mode: SourceCompiler.Mode) async throws {
+    /// Launches the corpus as an app, to carry out some parts.
+    private func launch(_ parts: [String], on device: TestDevice, _ server: TestServer, locked: String = "") throws
+        -> Program
+    {
+        let group = "group." + FixtureBundle.identifier
+        let words = ["--device", device.root, "launch", FixtureBundle.identifier, "--", server.url, group]
+        let program = try Program(
+            Products.tool, words + parts, environment: device.environment.merging(["LOCKED_SERVER": locked]) { $1 })
+        program.closeInput()
+        return program
+    }
+
+    /// Compiles the corpus as an app and installs it.
+    private func withApp(
+        _ mode: SourceCompiler.Mode, _ body: (TestDevice, TestServer) async throws -> Void
+    ) async throws {
         let compiler = try SourceCompiler()
         try await withProgram(of: try compiler.corpus("App") + compiler.corpus("."), mode) { program in
             try await TestDevice.run { device in
                 let server = try await device.server()
-                for name in ["level", "inherited", "observed", "streamed", "old", "slow/1", "slow/2"] {
-                    try server.put(name, randomBytes(10_000, seed: 1))
-                }
-                try await server.fault("slow/*:rate=1000")
-                var bundle = FixtureBundle(manifestURL: try server.put("manifest.json", Data("{}".utf8)))
+                var bundle = FixtureBundle(manifestURL: try server.put("manifest.json", FixturePlan().encoded()))
                 bundle.program = program
                 let result = try await device.install(try bundle.write(to: device.folder))
                 try #require(result.exit == .exited(0), "\(result.errors)")
-                let launch = ["--device", device.root, "launch", bundle.identifier, "--", server.url, bundle.group]
-                let locked = try await BasicServer.start(on: device, user: "reader", password: "secret")
-                let answers = ["async answer", "plain handler", "sendable handler"]
-                for name in answers { _ = try locked.item(name, size: 10_000) }
-                let app = try await Program.run(
-                    Products.tool, launch + Self.parts.map(\.0),
-                    environment: device.environment.merging(["LOCKED_SERVER": locked.url]) { $1 })
-                #expect(app.exit == .exited(0), "\(app.errors)")
-                let names = Set(Self.parts.map(\.0))
-                let lines = app.output.filter { names.contains(String($0.prefix { $0 != ":" })) }
-                #expect(lines == Self.parts.map { "\($0): \($1)" })
-                try await device.until("the extension has what the delegates left to it") {
-                    answers.allSatisfy { device.asset($0)?.count == 10_000 }
-                }
-                _ = try await locked.finish()
+                try await body(device, server)
                 await server.stop()
+            }
+        }
+    }
+
+    @Test("An app of unchanged sources does what it says", arguments: [SourceCompiler.Mode.five, .six])
+    func app(mode: SourceCompiler.Mode) async throws {
+        try await withApp(mode) { device, server in
+            for name in ["level", "inherited", "observed", "streamed", "old", "slow/1", "slow/2"] {
+                try server.put(name, randomBytes(10_000, seed: 1))
+            }
+            try await server.fault("slow/*:rate=1000")
+            let locked = try await BasicServer.start(on: device, user: "reader", password: "secret")
+            let answers = ["async answer", "plain handler", "sendable handler"]
+            for name in answers { _ = try locked.item(name, size: 10_000) }
+            let app = try launch(Self.parts.map(\.0), on: device, server, locked: locked.url)
+            let result = try await app.result(within: .seconds(120))
+            #expect(result.exit == .exited(0), "\(result.errors)")
+            let names = Set(Self.parts.map(\.0))
+            let lines = result.output.filter { names.contains(String($0.prefix { $0 != ":" })) }
+            #expect(lines == Self.parts.map { "\($0): \($1)" })
+            try await device.until("the extension has what the delegates left to it") {
+                answers.allSatisfy { device.asset($0)?.count == 10_000 }
+            }
+            _ = try await locked.finish()
+        }
+    }
+
+    @Test(
+        "A delegate that is isolated to the main actor runs in mode 5; in mode 6 it dies and the extension gets the file",
+        arguments: [SourceCompiler.Mode.five, .six])
+    func isolated(mode: SourceCompiler.Mode) async throws {
+        try await withApp(mode) { device, server in
+            let content = randomBytes(10_000, seed: 1)
+            try server.put("isolated", content)
+            let result = try await launch(["isolated"], on: device, server).result(within: .seconds(120))
+            if mode == .five {
+                #expect(result.output == [#"isolated: ["isolated"] ["isolated"]"#])
+            } else {
+                #expect(!result.exit.isSuccess)
+                try await device.until("the extension has the file") { device.asset("isolated") == content }
             }
         }
     }

@@ -28,6 +28,7 @@ struct Corpus {
         case "library": try await library()
         case "inherited": try await inherited()
         case "observed": try await observed()
+        case "isolated": try await isolated()
         case "stream": try await stream()
         case "exclusive": try await exclusive()
         case "state": try await state()
@@ -99,6 +100,19 @@ struct Corpus {
         try BADownloadManager.shared.startForegroundDownload(download("observed"))
         try await until { delegate.finished == ["observed"] }
         return "\(library.isLoading) \(delegate.finished)"
+    }
+
+    /// In language mode 6 the process ends at the first message: the framework's queue is not the main actor.
+    @MainActor
+    private func isolated() async throws -> String {
+        let delegate = IsolatedDelegate()
+        BADownloadManager.shared.delegate = delegate
+        let download = download("isolated")
+        try BADownloadManager.shared.startForegroundDownload(download)
+        try await until { download.state == .finished }
+        // Comes on the same queue, after the messages.
+        _ = try await Fetching.wrapped()
+        return "\(delegate.begun) \(delegate.finished)"
     }
 
     private func stream() async throws -> String {

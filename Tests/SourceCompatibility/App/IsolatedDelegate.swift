@@ -4,6 +4,7 @@
 @MainActor
 final class IsolatedDelegate: NSObject, @preconcurrency BADownloadManagerDelegate {
     private(set) var begun: [String] = []
+    private(set) var finished: [String] = []
 
     func downloadDidBegin(_ download: BADownload) {
         begun.append(download.identifier)
@@ -14,7 +15,7 @@ final class IsolatedDelegate: NSObject, @preconcurrency BADownloadManagerDelegat
     }
 
     func download(_ download: BADownload, finishedWithFileURL fileURL: URL) {
-        begun.removeAll { $0 == download.identifier }
+        finished.append(download.identifier)
         try? FileManager.default.removeItem(at: fileURL)
     }
 
