@@ -22,6 +22,15 @@ import Testing
         #expect(shown("") == "")
     }
 
+    @Test("An error is shown by its description, private unless it is said otherwise")
+    func errors() {
+        struct Failure: Error, CustomStringConvertible { let description = "no room" }
+        let (error, bridged): (any Error, NSError) = (Failure(), NSError(domain: "Domain", code: 7))
+        #expect(shown("\(error) \(Failure()) \(bridged)") == "<private> <private> <private>")
+        #expect(shown("\(error, privacy: .public) \(Failure(), privacy: .public)") == "no room no room")
+        #expect(shown("\(bridged, privacy: .public)").contains("Domain"))
+    }
+
     @Test("A developer at a terminal sees what is private, but not what is sensitive")
     func terminal() {
         let message: OSLogMessage =

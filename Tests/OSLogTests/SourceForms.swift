@@ -21,6 +21,7 @@ extension OSLog {
         silent.trace("trace")
         silent.debug("\(#function): \(count)")
         silent.info("\(error.localizedDescription)")
+        silent.error("\(error) \(CocoaError(.fileNoSuchFile)), \(error, privacy: .public)")
         silent.notice("\(error as NSError, privacy: .public)")
         silent.warning("\(URL(fileURLWithPath: "/x"), privacy: .private(mask: .hash))")
         silent.error("Failed: \(String(describing: error), privacy: .public)")

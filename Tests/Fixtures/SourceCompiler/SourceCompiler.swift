@@ -30,16 +30,23 @@ package struct SourceCompiler: Sendable {
         }
     }
 
-    /// Where the libraries and modules of the build are: the plain ones also where the tests are instrumented.
+    /// A program is instrumented as the library is.
+    #if TSAN
+        private static let sanitizer = ["-sanitize=thread"]
+    #elseif SANITIZED
+        private static let sanitizer = ["-sanitize=address"]
+    #else
+        private static let sanitizer: [String] = []
+    #endif
+
+    /// Where the libraries and modules of the build are.
     package let products: String
     private let package: String
 
     /// Looks for the build beside the tests.
     package init() throws {
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let plain = ProcessInfo.processInfo.environment["BACKGROUNDASSETS_PLAIN_PRODUCTS"].map { [$0] } ?? []
-        let folders =
-            plain + (CommandLine.arguments + [executable]).map { ($0 as NSString).deletingLastPathComponent }
+        let folders = (CommandLine.arguments + [executable]).map { ($0 as NSString).deletingLastPathComponent }
         guard let found = folders.first(where: { Self.exists($0 + "/libBackgroundAssets.so") }) else {
             throw SourceError("libBackgroundAssets.so is not beside the tests: build the whole package first")
         }
@@ -89,7 +96,7 @@ package struct SourceCompiler: Sendable {
 
     private func linking(_ linksFramework: Bool, _ program: URL) -> [String] {
         ["-L", products, "-Xlinker", "-rpath", "-Xlinker", products, "-o", program.path]
-            + (linksFramework ? ["-lBackgroundAssets"] : [])
+            + (linksFramework ? ["-lBackgroundAssets"] : []) + Self.sanitizer
     }
 
     // MARK: Compiling
