@@ -96,14 +96,14 @@ import Testing
 
     /// Without the checks of mode 6 such a delegate is a data race, of which the thread sanitizer would tell.
     #if TSAN
-        private static let isolated = [SourceCompiler.Mode.six]
+        private static let isolatedModes = [SourceCompiler.Mode.six]
     #else
-        private static let isolated = [SourceCompiler.Mode.five, .six]
+        private static let isolatedModes = [SourceCompiler.Mode.five, .six]
     #endif
 
     @Test(
         "A delegate that is isolated to the main actor runs in mode 5; in mode 6 it dies and the extension gets the file",
-        arguments: isolated)
+        arguments: isolatedModes)
     func isolated(mode: SourceCompiler.Mode) async throws {
         try await withApp(mode) { device, server in
             let content = randomBytes(10_000, seed: 1)
