@@ -56,7 +56,8 @@ struct Corpus {
         let end = Date(timeIntervalSinceNow: 60)
         while await !condition() {
             guard Date() < end else { throw CancellationError() }
-            try await Task.sleep(nanoseconds: 2_000_000)
+            // Gives the callbacks time: the service has to answer first.
+            _ = try await BADownloadManager.shared.currentDownloads
         }
     }
 
