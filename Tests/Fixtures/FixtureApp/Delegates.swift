@@ -1,5 +1,6 @@
 // The delegates of the sample app.
 import BackgroundAssets
+import Dispatch
 import FixturePlan
 import Foundation
 import FoundationNetworking
@@ -59,6 +60,22 @@ class FullDelegate: NSObject, BADownloadManagerDelegate {
             record.moved = true
         } catch { record.note(error) }
         Output.write(record)
+    }
+}
+
+/// Takes a finished file only when it is told to.
+final class BlockingDelegate: FullDelegate {
+    private let releases: DispatchSemaphore
+
+    init(container: URL, releases: DispatchSemaphore) {
+        self.releases = releases
+        super.init(container: container, label: nil)
+    }
+
+    override func download(_ download: BADownload, finishedWithFileURL fileURL: URL) {
+        Output.write(record("entering", download))
+        releases.wait()
+        super.download(download, finishedWithFileURL: fileURL)
     }
 }
 

@@ -179,6 +179,7 @@ final class Driver {
         case "exclusive": delegates.append(ExclusiveDelegate(container: container, label: label))
         case "mapped": delegates.append(MappingDelegate(container: container, label: label))
         case "retry": delegates.append(RetryingDelegate(container: container, label: nil, retries: label, group: group))
+        case "blocking": delegates.append(BlockingDelegate(container: container, releases: releases))
         case "unfinished": delegates.append(UnfinishedDelegate())
         case "empty": delegates.append(EmptyDelegate())
         case "dropped":

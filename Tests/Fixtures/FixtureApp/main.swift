@@ -2,7 +2,7 @@
 //
 //     list | forms | shared | schedule ITEM | foreground ITEM | promote NAME | cancel NAME | container | values ITEM
 //     again schedule|foreground|cancel NAME | promote-kept | obtain ITEM | ensure ITEM | fetch URL
-//     delegate full|exclusive|mapped|unfinished|empty|none [LABEL] | delegate retry URL | delegate dropped
+//     delegate full|exclusive|mapped|blocking|unfinished|empty|none [LABEL] | delegate retry URL | delegate dropped
 //     acquire | acquire-before MILLISECONDS | release | async value|error | async-before MILLISECONDS | enter COUNT
 //     read NAME | write NAME TEXT | save NAME COUNT | watch NAME
 //     bundle | replace FOLDER | map FILE | set NUMBER | get KEY | add PREFIX | count PREFIX
