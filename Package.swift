@@ -114,8 +114,8 @@ let libraries: [Target] = [
         ],
         path: "Benchmarks/AssetsBenchmarks", swiftSettings: strict, linkerSettings: selfContained),
     .executableTarget(
-        name: "BenchApp", dependencies: ["BackgroundAssets"], path: "Benchmarks/BenchApp", swiftSettings: strict,
-        linkerSettings: [.unsafeFlags(["-Xlinker", "-s"])]),
+        name: "BenchApp", dependencies: ["BackgroundAssets", "AssetsOS"], path: "Benchmarks/BenchApp",
+        swiftSettings: strict, linkerSettings: [.unsafeFlags(["-Xlinker", "-s"])]),
     .executableTarget(
         name: "BenchExtension", dependencies: ["BackgroundAssets"], path: "Benchmarks/BenchExtension",
         swiftSettings: strict, linkerSettings: [.unsafeFlags(["-Xlinker", "-s"])]),

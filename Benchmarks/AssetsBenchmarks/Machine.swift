@@ -13,6 +13,31 @@ enum Machine {
         }
         throw BenchError("the kernel does not tell the memory of process \(process)")
     }
+
+    /// How often a thread of a process went to sleep, and so had to be woken. The main thread has the process's number.
+    static func sleeps(of process: Int32, thread: Int32) throws -> Int {
+        let path = "/proc/\(process)/task/\(thread)/status"
+        for line in try Folder.text(path).split(separator: "\n") where line.hasPrefix("voluntary_ctxt_switches:") {
+            if let field = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).last, let count = Int(field) {
+                return count
+            }
+        }
+        throw BenchError("the kernel does not tell how often thread \(thread) of process \(process) slept")
+    }
+
+    /// The threads of a process, its main thread first.
+    static func threads(of process: Int32) throws -> [Int32] {
+        guard let folder = opendir("/proc/\(process)/task") else { throw SystemCallError(call: "opendir", number: errno) }
+        defer { closedir(folder) }
+        var threads: [Int32] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if let thread = Int32(name) { threads.append(thread) }
+        }
+        return threads.sorted()
+    }
 }
 
 /// Watches the memory of a process from a thread of its own.

@@ -18,14 +18,16 @@ struct Nginx {
     var baseURL: String { "https://localhost:\(port)" }
 
     /// Serves `<folder>/site`; its own files lie beside.
-    init(folder: String, authority: DevelopmentCertificateAuthority) throws {
+    ///
+    /// - Parameter rate: bytes a second of each connection; nil for as quick as it goes.
+    init(folder: String, authority: DevelopmentCertificateAuthority, rate: Int? = nil) throws {
         site = folder + "/site"
         try Folder.make(site)
         let identity = try authority.issue(for: ["localhost", "127.0.0.1"])
         try Folder.write(identity.certificateChain, to: folder + "/server.pem")
         try Folder.write(identity.privateKey, to: folder + "/server.key", mode: 0o600)
         for _ in 1..<Self.triesMax {
-            if let started = try Self.start(folder) {
+            if let started = try Self.start(folder, rate) {
                 (program, port) = started
                 return
             }
@@ -33,9 +35,9 @@ struct Nginx {
         throw BenchError("nginx does not start: \((try? Folder.text(folder + "/nginx.log")) ?? "")")
     }
 
-    private static func start(_ folder: String) throws -> (Program, UInt16)? {
+    private static func start(_ folder: String, _ rate: Int?) throws -> (Program, UInt16)? {
         let port = try SilentPort.free()
-        try Folder.write(configuration(folder, port), to: folder + "/nginx.conf")
+        try Folder.write(configuration(folder, port, rate), to: folder + "/nginx.conf")
         let log = folder + "/nginx.log"
         let arguments = ["-p", folder, "-c", folder + "/nginx.conf", "-e", log]
         let program = try Program(Program.find("nginx"), arguments, log: log)
@@ -47,7 +49,7 @@ struct Nginx {
         return nil
     }
 
-    private static func configuration(_ folder: String, _ port: UInt16) -> String {
+    private static func configuration(_ folder: String, _ port: UInt16, _ rate: Int?) -> String {
         // Debian's own places for temporary files are not ours to write.
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map { "\($0)_temp_path \(folder)/temporary;" }.joined(separator: " ")
@@ -59,6 +61,7 @@ struct Nginx {
             http {
                 access_log off;
                 sendfile on;
+                limit_rate \(rate ?? 0);
                 \(temporary)
                 server {
                     listen 127.0.0.1:\(port) ssl;

@@ -55,9 +55,11 @@ final class Program {
     private var exit: ChildExit?
     var process: Int32 { child.process }
 
-    /// `log` takes what it prints.
-    init(_ path: String, _ arguments: [String], log: String, environment: [String: String] = Program.environment) throws
-    {
+    /// `log` takes what it prints; `input` is its standard input, else there is none.
+    init(
+        _ path: String, _ arguments: [String], log: String, environment: [String: String] = Program.environment,
+        input: Int32? = nil
+    ) throws {
         name = path.split(separator: "/").last.map(String.init) ?? path
         self.log = log
         let null = Descriptor(owning: try check("open") { open("/dev/null", O_RDWR | O_CLOEXEC) })
@@ -66,7 +68,7 @@ final class Program {
         child = try ChildProcess(
             ProgramStart(
                 path: path, arguments: arguments, environment: environment,
-                descriptors: [null.rawValue, output.rawValue, output.rawValue]))
+                descriptors: [input ?? null.rawValue, output.rawValue, output.rawValue]))
         Leftovers.add(process: child.process)
     }
 

@@ -3,12 +3,16 @@ internal import BenchmarkKit
 internal import CommandLineKit
 internal import Glibc
 
+// The other process of a bench.
+if CommandLine.arguments.dropFirst().first == PlainPeer.word {
+    exit(PlainPeer.answer(Array(CommandLine.arguments.dropFirst(2))))
+}
 // Whoever ends us must not leave servers behind.
 Interrupts.block()
 Interrupts.observe { _ in
     Leftovers.removeAll()
     exit(130)
 }
-let status = BenchRunner([LaunchableBench(), ScheduleBench()]).run(Array(CommandLine.arguments.dropFirst()))
+let status = BenchRunner([LaunchableBench(), ScheduleBench(), CallsBench()]).run(Array(CommandLine.arguments.dropFirst()))
 Leftovers.removeAll()
 exit(status)

@@ -29,6 +29,7 @@ package struct Sample: Sendable {
 }
 
 extension Duration {
+    package var seconds: Double { self / .seconds(1) }
     package var milliseconds: Double { self / .milliseconds(1) }
     package var microseconds: Double { self / .microseconds(1) }
 }

@@ -25,6 +25,14 @@
             defer { pthread_mutex_unlock(lock) }
             return try body(&value.pointee)
         }
+        /// nil when somebody else has the lock.
+        package func withLockIfAvailable<R, E: Error>(
+            _ body: (inout sending Value) throws(E) -> sending R
+        ) throws(E) -> sending R? {
+            guard pthread_mutex_trylock(lock) == 0 else { return nil }
+            defer { pthread_mutex_unlock(lock) }
+            return try body(&value.pointee)
+        }
     }
 #else
     internal import Synchronization
@@ -35,6 +43,12 @@
         package func withLock<R, E: Error>(_ body: (inout sending Value) throws(E) -> sending R) throws(E) -> sending R
         {
             try mutex.withLock(body)
+        }
+        /// nil when somebody else has the lock.
+        package func withLockIfAvailable<R, E: Error>(
+            _ body: (inout sending Value) throws(E) -> sending R
+        ) throws(E) -> sending R? {
+            try mutex.withLockIfAvailable(body)
         }
     }
 #endif

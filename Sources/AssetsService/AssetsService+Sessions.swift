@@ -97,17 +97,24 @@ extension AssetsService {
 
     // MARK: Exclusive control
 
-    /// Asks for exclusive control; the answer comes as event. `limit` nil waits, zero tries once.
-    package func acquireControl(session id: String, app: String, within limit: Duration?) throws(AssetsError) -> Int64 {
+    /// Asks for exclusive control. When it is not granted at once the answer comes as event. `limit` nil waits, zero tries
+    /// once.
+    package func acquireControl(
+        session id: String, app: String, within limit: Duration?
+    ) throws(AssetsError) -> (ticket: Int64, isGranted: Bool) {
         try check(session: id, app: app)
         let ticket = nextTicket
         nextTicket += 1
         let now = seams.loop.now
         let request = ExclusiveControl.Request(ticket: ticket, session: id, deadline: limit.map { now + $0 })
         let actions = controls[app, default: ExclusiveControl()].acquire(request, at: now)
-        // The ticket has to reach the caller before its grant does.
+        if actions == [.grant(ticket: ticket, session: id)] {
+            journal(.controlAcquired, .none, app: app, "ticket \(ticket)")
+            return (ticket, true)
+        }
+        // The ticket has to reach the caller before its refusal does.
         perform { $0.performControl(actions, app: app) }
-        return ticket
+        return (ticket, false)
     }
 
     package func releaseControl(session id: String, app: String, ticket: Int64) throws(AssetsError) {

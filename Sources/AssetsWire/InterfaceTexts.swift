@@ -230,9 +230,9 @@ package enum InterfaceTexts {
             keep: bool
         ) -> ()
 
-        # Asks for exclusive control. The grant or refusal comes as event with this ticket. within is in milliseconds: 0 tries
-        # once, null waits without limit.
-        method AcquireControl(session: string, within: ?int) -> (ticket: int)
+        # Asks for exclusive control. granted says that nobody held it: then no event follows. Else the grant or refusal comes
+        # as event with this ticket. within is in milliseconds: 0 tries once, null waits without limit.
+        method AcquireControl(session: string, within: ?int) -> (ticket: int, granted: bool)
 
         # Gives exclusive control back, or stops waiting for it.
         method ReleaseControl(session: string, ticket: int) -> ()

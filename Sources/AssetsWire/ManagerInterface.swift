@@ -228,8 +228,8 @@ package enum ManagerInterface {
         package typealias Reply = Nothing
     }
 
-    /// Asks for exclusive control. The grant or refusal comes as event with this ticket. within is in milliseconds: 0 tries
-    /// once, null waits without limit.
+    /// Asks for exclusive control. granted says that nobody held it: then no event follows. Else the grant or refusal
+    /// comes as event with this ticket. within is in milliseconds: 0 tries once, null waits without limit.
     package enum AcquireControl: WireMethod {
         package static let name = "org.backgroundassets.Manager.AcquireControl"
         package struct Parameters: Codable, Hashable, Sendable {
@@ -243,9 +243,11 @@ package enum ManagerInterface {
         }
         package struct Reply: Codable, Hashable, Sendable {
             package var ticket: Int64
+            package var granted: Bool
 
-            package init(ticket: Int64) {
+            package init(ticket: Int64, granted: Bool = false) {
                 self.ticket = ticket
+                self.granted = granted
             }
         }
     }

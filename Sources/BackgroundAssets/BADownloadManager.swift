@@ -325,7 +325,7 @@ extension BADownloadManager {
                     }
                 }
                 waiting.withLock { $0 = request }
-                session.acquire(request)
+                session.acquireNow(request)
                 // The cancellation may have come before there was a request.
                 if Task.isCancelled { session.withdraw(request) }
             }

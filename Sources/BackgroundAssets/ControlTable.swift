@@ -74,15 +74,15 @@ struct ControlTable {
     }
 
     private var waiting: [Int64: ControlRequest] = [:]
-    /// Words on tickets that nobody knows yet: only while one is being asked for.
+    /// Words on tickets that nobody knows yet: only while some are being asked for.
     private var early: [Int64: Word] = [:]
-    private var isAsking = false
+    private var asking = 0
 
     /// Requests that wait.
     var count: Int { waiting.count }
 
-    /// A ticket is being asked for. One at a time.
-    mutating func begin() { isAsking = true }
+    /// A ticket is being asked for.
+    mutating func begin() { asking += 1 }
 
     /// The ticket has come. Answers what to do with the request, and the tickets that belong to no request.
     mutating func end(ticket: Int64, request: ControlRequest) -> (action: Action, strays: [Int64]) {
@@ -95,6 +95,11 @@ struct ControlTable {
         return (.finish(request, granted: word.granted, reason: word.reason), strays)
     }
 
+    /// The ticket has come, and control with it.
+    mutating func endGranted(request: ControlRequest) -> (action: Action, strays: [Int64]) {
+        (.finish(request, granted: true, reason: nil), endAsking())
+    }
+
     /// No ticket has come. Answers the tickets that belong to no request: the service may have acted all the same.
     mutating func endWithoutTicket() -> [Int64] { endAsking() }
 
@@ -103,7 +108,7 @@ struct ControlTable {
         if let request = waiting.removeValue(forKey: ticket) {
             return .finish(request, granted: granted, reason: reason)
         }
-        if isAsking {
+        if asking > 0 {
             early[ticket] = Word(granted: granted, reason: reason)
             return .none
         }
@@ -124,7 +129,10 @@ struct ControlTable {
     }
 
     private mutating func endAsking() -> [Int64] {
-        defer { early = [:]; isAsking = false }
+        asking -= 1
+        // What came early may belong to another one that is being asked for.
+        guard asking == 0 else { return [] }
+        defer { early = [:] }
         return early.filter(\.value.granted).keys.sorted()
     }
 }

@@ -31,6 +31,8 @@ final class ManagerSession: Sendable {
     struct Content {
         var stream: Stream?
         var controls = ControlTable()
+        /// Requests for exclusive control that the work queue has not asked for yet.
+        var asks = 0
         /// Whether the service knows of a delegate in the open stream.
         var isAnnounced = false
         /// Attempts to open a lost stream in a row.

@@ -34,6 +34,16 @@ final class RequestLine: Sendable {
         return try call(method, parameters, wasRepeated: &wasRepeated)
     }
 
+    /// Calls a method if it can be called now: nil when another call is under way or there is no connection.
+    ///
+    /// After an error the other functions find the connection as it was left: broken, if it broke.
+    func callIfFree<M: WireMethod>(_ method: M.Type, _ parameters: M.Parameters) throws -> M.Reply? {
+        let reply: M.Reply?? = try connection.withLockIfAvailable { connection in
+            try connection?.call(method, parameters)
+        }
+        return reply ?? nil
+    }
+
     /// Calls a method that answers pages, and collects its replies.
     func collect<M: WireMethod>(_ method: M.Type, _ parameters: M.Parameters) throws -> [M.Reply] {
         var wasRepeated = false

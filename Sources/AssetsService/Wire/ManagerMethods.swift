@@ -137,8 +137,9 @@ private func serveControl(_ dispatcher: inout WireDispatcher<AssetsService, Peer
         service.answer(ManagerInterface.AcquireControl.self, header, to: peer) { service throws(AssetsError) in
             let caller = try await service.caller(peer)
             let limit = parameters.within.map { Duration.milliseconds(min(max($0, 0), Int64(Int32.max))) }
-            let ticket = try service.acquireControl(session: parameters.session, app: caller.app, within: limit)
-            return .init(ticket: ticket)
+            let (ticket, isGranted) = try service.acquireControl(
+                session: parameters.session, app: caller.app, within: limit)
+            return .init(ticket: ticket, granted: isGranted)
         }
     }
     dispatcher.on(ManagerInterface.ReleaseControl.self) { service, peer, header, parameters in
