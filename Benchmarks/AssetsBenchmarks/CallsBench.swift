@@ -19,8 +19,8 @@ struct CallsBench: Bench {
 
 /// What one run needs, and its measurements.
 private struct CallsRun {
-    private static let rounds = 7
-    private static let window = Duration.milliseconds(500)
+    private static let rounds = 5
+    private static let window = Duration.milliseconds(300)
     /// Lists of so many downloads.
     private static let lengths = [1, 100, 10_000]
     /// Two exchanges with the service.

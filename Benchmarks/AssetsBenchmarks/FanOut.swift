@@ -22,7 +22,7 @@ struct FanOut {
 
     static let clients = 50
     /// Each tells of its progress ten times a second.
-    private static let downloads = 4
+    private static let downloads = 8
     private static let window = Duration.seconds(10)
     private static let readyLimit = Duration.seconds(60)
     /// Bytes a second of each download.

@@ -10,10 +10,7 @@ extension ManagerSession {
     /// Asks for exclusive control; the request tells what came of it. Never blocks.
     func acquire(_ request: ControlRequest) {
         content.withLock { $0.asks += 1 }
-        work.async {
-            self.ask(for: request)
-            self.content.withLock { $0.asks -= 1 }
-        }
+        work.async { self.ask(for: request) }
     }
 
     /// Asks for exclusive control; where nothing stands in the way, on the caller's thread, which waits for the reply as it
@@ -74,11 +71,16 @@ extension ManagerSession {
 
     /// On the work queue.
     private func ask(for request: ControlRequest) {
-        guard request.isOpen else { return }
+        let asked = Result {
+            try request.isOpen
+                ? inSession { name, wasRepeated in
+                    (name: name, reply: try askTicket(for: request, session: name, wasRepeated: &wasRepeated))
+                } : nil
+        }
+        // Before the request is told: whoever it lets go on may ask again at once.
+        content.withLock { $0.asks -= 1 }
         do {
-            let (name, reply) = try inSession { name, wasRepeated in
-                (name, try askTicket(for: request, session: name, wasRepeated: &wasRepeated))
-            }
+            guard let (name, reply) = try asked.get() else { return }
             conclude(request, reply, session: name)
         } catch {
             request.finish(.failed(AssetsFailure.error(error)))
