@@ -313,24 +313,17 @@ extension BADownloadManager {
         return result
     }
 
-    private func acquire(before date: Date?) async throws -> ControlLease {
-        let waiting = Guarded<ControlRequest?>(nil)
+    nonisolated(nonsending) private func acquire(before date: Date?) async throws -> ControlLease {
+        try Task.checkCancellation()
+        let grant = ControlGrant()
+        let request = ControlRequest(deadline: date) { grant.end($0) }
+        session.acquireNow(request)
+        // Mostly nobody else holds it: then the caller goes on where it is. The functions below would leave its actor.
+        if let outcome = grant.outcome { return try outcome.lease }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let request = ControlRequest(deadline: date) { outcome in
-                    switch outcome {
-                    case .granted(let lease): continuation.resume(returning: lease)
-                    case .failed(let error): continuation.resume(throwing: error)
-                    case .cancelled: continuation.resume(throwing: CancellationError())
-                    }
-                }
-                waiting.withLock { $0 = request }
-                session.acquireNow(request)
-                // The cancellation may have come before there was a request.
-                if Task.isCancelled { session.withdraw(request) }
-            }
+            try await withCheckedContinuation { continuation in grant.await(continuation) }.lease
         } onCancel: {
-            if let request = waiting.withLock({ $0 }) { session.withdraw(request) }
+            session.withdraw(request)
         }
     }
 }

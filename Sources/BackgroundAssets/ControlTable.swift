@@ -10,6 +10,17 @@ final class ControlRequest: Sendable {
         case granted(ControlLease)
         case failed(NSError)
         case cancelled
+
+        /// Exclusive control, or why there is none.
+        var lease: ControlLease {
+            get throws {
+                switch self {
+                case .granted(let lease): return lease
+                case .failed(let error): throw error
+                case .cancelled: throw CancellationError()
+                }
+            }
+        }
     }
 
     /// When to give up: a point of the wall clock, `nil` for never. It travels as the time that remains.
@@ -49,6 +60,44 @@ final class ControlRequest: Sendable {
 
     /// Longer waits count as endless: 10 years, in milliseconds.
     private static let waitMax = 10.0 * 365 * 86_400 * 1000
+}
+
+/// What came of a request, for one task that may have to wait for it.
+final class ControlGrant: Sendable {
+    private enum State {
+        case open
+        case awaited(CheckedContinuation<ControlRequest.Outcome, Never>)
+        case ended(ControlRequest.Outcome)
+    }
+
+    private let state = Guarded(State.open)
+
+    /// nil while nothing has come of it.
+    var outcome: ControlRequest.Outcome? {
+        state.withLock { state in
+            if case .ended(let outcome) = state { outcome } else { nil }
+        }
+    }
+
+    /// Resumes the task that waits, or the one that will.
+    func end(_ outcome: ControlRequest.Outcome) {
+        let continuation: CheckedContinuation<ControlRequest.Outcome, Never>? = state.withLock { state in
+            defer { state = .ended(outcome) }
+            if case .awaited(let continuation) = state { return continuation }
+            return nil
+        }
+        continuation?.resume(returning: outcome)
+    }
+
+    /// Resumes once there is an outcome. One task may wait.
+    func await(_ continuation: CheckedContinuation<ControlRequest.Outcome, Never>) {
+        let outcome: ControlRequest.Outcome? = state.withLock { state in
+            if case .ended(let outcome) = state { return outcome }
+            state = .awaited(continuation)
+            return nil
+        }
+        if let outcome { continuation.resume(returning: outcome) }
+    }
 }
 
 /// Exclusive control that this process holds.

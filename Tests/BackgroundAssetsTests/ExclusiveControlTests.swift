@@ -37,6 +37,46 @@ internal import Testing
         #expect(try await task.value == 42)
     }
 
+    private func grantInReply(_ before: @escaping @Sendable () -> Void = {}) {
+        service.on(ManagerInterface.AcquireControl.self) { [service] call in
+            before()
+            call.reply(ManagerInterface.AcquireControl.self, .init(ticket: service.nextTicket(), granted: true))
+        }
+    }
+
+    @Test("A grant in the reply needs no event, and none of its requests leaves the caller's thread once a session is open")
+    @MainActor func grantInTheReply() async throws {
+        grantInReply()
+        try await manager.withExclusiveControl {}
+        let turn = Guarded(0)
+        let other = Task { @MainActor in turn.withLock { $0 += 1 } }
+        // The main actor is not given away, so the task cannot have run.
+        try await manager.withExclusiveControl { #expect(turn.withLock { $0 } == 0) }
+        #expect(turn.withLock { $0 } == 0)
+        await other.value
+        #expect(service.asked.entries.filter { $0 == .release("s1", 1) || $0 == .release("s1", 2) }.count == 2)
+    }
+
+    @Test("A task that is cancelled while its ticket is on the way stops waiting", arguments: [false, true])
+    func cancelledOnTheWay(isInSession: Bool) async throws {
+        grantInReply()
+        if isInSession { try await manager.withExclusiveControl {} }
+        let task = Guarded<Task<Void, any Error>?>(nil)
+        let gate = Gate()
+        service.on(ManagerInterface.AcquireControl.self) { [service] call in
+            task.withLock { $0 }?.cancel()
+            call.reply(ManagerInterface.AcquireControl.self, .init(ticket: service.nextTicket()))
+        }
+        let started = Task { [manager] in
+            await gate.wait()
+            try await manager.withExclusiveControl { () -> Void in Issue.record("ran without control") }
+        }
+        task.withLock { $0 = started }
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await started.value }
+        await service.asked.wait { $0.contains(.release("s1", isInSession ? 2 : 1)) }
+    }
+
     @Test("The body runs on the caller's actor", .timeLimit(.minutes(1)))
     @MainActor func isolation() async throws {
         answerAfterWord { .granted($0) }
@@ -223,6 +263,25 @@ internal import Testing
         }
         #expect(other === second)
         #expect(table.count == 0)
+    }
+
+    @Test("Of two that are asked for at once, neither takes the word on the other")
+    func atOnce() {
+        var table = ControlTable()
+        table.begin()
+        table.begin()
+        _ = table.word(on: 2, granted: true, reason: nil)
+        guard case (.none, []) = table.end(ticket: 1, request: makeRequest()) else { return #expect(Bool(false)) }
+        let second = makeRequest()
+        guard case (.finish(let found, true, nil), []) = table.end(ticket: 2, request: second) else {
+            return #expect(Bool(false))
+        }
+        #expect(found === second)
+        guard case (.finish(_, true, nil), [3]) = { () -> (ControlTable.Action, [Int64]) in
+            table.begin()
+            _ = table.word(on: 3, granted: true, reason: nil)
+            return table.endGranted(request: makeRequest())
+        }() else { return #expect(Bool(false)) }
     }
 
     @Test("A granted ticket that belongs to no request is given back")
