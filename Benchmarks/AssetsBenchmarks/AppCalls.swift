@@ -27,7 +27,8 @@ final class AppCalls {
         for app in running {
             let exit = try app.program.wait(within: Self.warmUp + window + Self.endLimit)
             guard exit.isSuccess else { throw BenchError("BenchApp \(call) \(exit): \(app.program.lastWords)") }
-            times += try Folder.text(app.output).split(separator: "\n").compactMap { Int64($0) }.map { Double($0) / 1000 }
+            let lines = try Folder.text(app.output).split(separator: "\n")
+            times += lines.compactMap { Int64($0) }.map { Double($0) / 1000 }
         }
         guard !times.isEmpty else { throw BenchError("no call '\(call)' fitted into \(window)") }
         return times

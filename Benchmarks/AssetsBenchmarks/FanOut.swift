@@ -22,11 +22,11 @@ struct FanOut {
 
     static let clients = 50
     /// Each tells of its progress ten times a second.
-    private static let downloads = 8
-    private static let window = Duration.seconds(10)
+    private static let downloads = 4
+    private static let window = Duration.seconds(8)
     private static let readyLimit = Duration.seconds(60)
     /// Bytes a second of each download.
-    static let rate = 200_000
+    static let rate = 600_000
     /// More than can come in that time.
     private static let fileSize = 64 << 20
 
@@ -60,7 +60,9 @@ struct FanOut {
             guard exit.isSuccess else { throw BenchError("a client \(exit): \(listener.program.lastWords)") }
             try read(listener.output, into: &heard)
         }
-        for number in 0..<Self.downloads { _ = try connection.call(ManagerInterface.Cancel.self, .init(uniqueIdentifier: unique(number))) }
+        for number in 0..<Self.downloads {
+            _ = try connection.call(ManagerInterface.Cancel.self, .init(uniqueIdentifier: unique(number)))
+        }
         return try outcome(
             heard, from: start.microseconds, to: end.microseconds, mainSleeps: after.main - before.main,
             allSleeps: after.all - before.all)
@@ -77,8 +79,8 @@ struct FanOut {
     private func start(_ number: Int, _ connection: ServiceConnection) throws {
         let download = WireDownload(
             identifier: "slow-\(number)", uniqueIdentifier: unique(number), url: nginx.baseURL + "/slow.bin",
-            method: "GET", headers: [], body: "", group: BenchBundle.group, essential: false, size: Int64(Self.fileSize),
-            priority: 0, kind: "url", state: 0)
+            method: "GET", headers: [], body: "", group: BenchBundle.group, essential: false,
+            size: Int64(Self.fileSize), priority: 0, kind: "url", state: 0)
         _ = try connection.call(ManagerInterface.StartForeground.self, .init(download: download))
     }
 

@@ -27,7 +27,9 @@ enum Machine {
 
     /// The threads of a process, its main thread first.
     static func threads(of process: Int32) throws -> [Int32] {
-        guard let folder = opendir("/proc/\(process)/task") else { throw SystemCallError(call: "opendir", number: errno) }
+        guard let folder = opendir("/proc/\(process)/task") else {
+            throw SystemCallError(call: "opendir", number: errno)
+        }
         defer { closedir(folder) }
         var threads: [Int32] = []
         while let entry = readdir(folder) {

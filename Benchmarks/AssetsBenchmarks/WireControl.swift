@@ -52,8 +52,8 @@ final class WireControl {
         return [
             Exchange(
                 call: try WireCodec.call(ManagerInterface.AcquireControl.self, .init(session: session)).count + 1,
-                reply: try WireCodec.reply(ManagerInterface.AcquireControl.self, .init(ticket: ticket, granted: true))
-                    .count + 1),
+                reply: try WireCodec.reply(
+                    ManagerInterface.AcquireControl.self, .init(ticket: ticket, granted: true)).count + 1),
             Exchange(
                 call: try WireCodec.call(
                     ManagerInterface.ReleaseControl.self, .init(session: session, ticket: ticket)).count + 1,

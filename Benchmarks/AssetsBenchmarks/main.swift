@@ -13,6 +13,7 @@ Interrupts.observe { _ in
     Leftovers.removeAll()
     exit(130)
 }
-let status = BenchRunner([LaunchableBench(), ScheduleBench(), CallsBench()]).run(Array(CommandLine.arguments.dropFirst()))
+let benches: [any Bench] = [LaunchableBench(), ScheduleBench(), CallsBench()]
+let status = BenchRunner(benches).run(Array(CommandLine.arguments.dropFirst()))
 Leftovers.removeAll()
 exit(status)
