@@ -101,6 +101,7 @@ private struct CallsRun {
             figure("fanout_p50", spreads.percentile(50), "ms"),
             figure("fanout_events", Double(spreads.count), "events"),
             figure("fanout_wakeups", outcome.wakeUps, "an event", target: .atMost(Self.wakeUpsMax)),
+            figure("fanout_wakeups_without_clients", outcome.wakeUpsWithoutClients, "an event"),
             figure("fanout_wakeups_all_threads", outcome.wakeUpsOfAll, "an event"),
         ]
     }

@@ -16,7 +16,9 @@ struct FanOut {
         var spreads: [Double]
         /// How often the thread that tells clients was woken, for each event.
         var wakeUps: Double
-        /// The same of all threads of the service, those included that receive what the events tell of.
+        /// The same downloads without clients: the service wakes up to hear of progress and to write how far they are.
+        var wakeUpsWithoutClients: Double
+        /// As `wakeUps`, of all threads of the service, those included that receive what the events tell of.
         var wakeUpsOfAll: Double
     }
 
@@ -24,6 +26,8 @@ struct FanOut {
     /// Each tells of its progress ten times a second.
     private static let downloads = 4
     private static let window = Duration.seconds(8)
+    /// Until the downloads run evenly.
+    private static let settling = Duration.seconds(1)
     private static let readyLimit = Duration.seconds(60)
     /// Bytes a second of each download.
     static let rate = 600_000
@@ -42,13 +46,17 @@ struct FanOut {
     }
 
     func measure() throws -> Outcome {
-        let listeners = try (0..<Self.clients).map { _ in try apps.open(["listen"]) }
         let connection = try device.connect()
         defer { connection.close() }
         _ = try connection.call(ManagerInterface.Declare.self, .init(app: BenchBundle.identifier))
         for number in 0..<Self.downloads { try start(number, connection) }
-        try waitUntilAllHear(listeners)
         let process = try device.process()
+        usleep(useconds_t(Self.settling / .microseconds(1)))
+        let alone = try sleeps(of: process).main
+        usleep(useconds_t(Self.window / .microseconds(1)))
+        let aloneSleeps = try sleeps(of: process).main - alone
+        let listeners = try (0..<Self.clients).map { _ in try apps.open(["listen"]) }
+        try waitUntilAllHear(listeners)
         let before = try sleeps(of: process)
         let start = MonotonicClock.now
         usleep(useconds_t(Self.window / .microseconds(1)))
@@ -65,7 +73,7 @@ struct FanOut {
         }
         return try outcome(
             heard, from: start.microseconds, to: end.microseconds, mainSleeps: after.main - before.main,
-            allSleeps: after.all - before.all)
+            aloneSleeps: aloneSleeps, allSleeps: after.all - before.all)
     }
 
     /// A download's progress at one moment.
@@ -111,7 +119,7 @@ struct FanOut {
     }
 
     private func outcome(
-        _ heard: [Event: [Double]], from start: Double, to end: Double, mainSleeps: Int, allSleeps: Int
+        _ heard: [Event: [Double]], from start: Double, to end: Double, mainSleeps: Int, aloneSleeps: Int, allSleeps: Int
     ) throws -> Outcome {
         var spreads: [Double] = []
         for times in heard.values {
@@ -126,6 +134,7 @@ struct FanOut {
         guard !spreads.isEmpty else { throw BenchError("no event reached all \(Self.clients) clients") }
         let count = Double(spreads.count)
         return Outcome(
-            spreads: spreads, wakeUps: Double(mainSleeps) / count, wakeUpsOfAll: Double(allSleeps) / count)
+            spreads: spreads, wakeUps: Double(mainSleeps) / count,
+            wakeUpsWithoutClients: Double(aloneSleeps) / count, wakeUpsOfAll: Double(allSleeps) / count)
     }
 }

@@ -49,15 +49,16 @@ final class WireControl {
     /// The sizes of what is exchanged for one such pair.
     func exchanges() throws -> [Exchange] {
         let ticket: Int64 = 1000
+        let acquire = try WireCodec.call(ManagerInterface.AcquireControl.self, .init(session: session))
+        let granted = try WireCodec.reply(
+            ManagerInterface.AcquireControl.self, .init(ticket: ticket, granted: true))
+        let release = try WireCodec.call(
+            ManagerInterface.ReleaseControl.self, .init(session: session, ticket: ticket))
+        let released = try WireCodec.reply(ManagerInterface.ReleaseControl.self, Nothing())
+        // Each with its NUL.
         return [
-            Exchange(
-                call: try WireCodec.call(ManagerInterface.AcquireControl.self, .init(session: session)).count + 1,
-                reply: try WireCodec.reply(
-                    ManagerInterface.AcquireControl.self, .init(ticket: ticket, granted: true)).count + 1),
-            Exchange(
-                call: try WireCodec.call(
-                    ManagerInterface.ReleaseControl.self, .init(session: session, ticket: ticket)).count + 1,
-                reply: try WireCodec.reply(ManagerInterface.ReleaseControl.self, Nothing()).count + 1),
+            Exchange(call: acquire.count + 1, reply: granted.count + 1),
+            Exchange(call: release.count + 1, reply: released.count + 1),
         ]
     }
 }
