@@ -119,7 +119,8 @@ struct FanOut {
     }
 
     private func outcome(
-        _ heard: [Event: [Double]], from start: Double, to end: Double, mainSleeps: Int, aloneSleeps: Int, allSleeps: Int
+        _ heard: [Event: [Double]], from start: Double, to end: Double, mainSleeps: Int, aloneSleeps: Int,
+        allSleeps: Int
     ) throws -> Outcome {
         var spreads: [Double] = []
         for times in heard.values {
