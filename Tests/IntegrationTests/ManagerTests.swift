@@ -198,7 +198,7 @@ import Testing
             let server = try await device.server()
             try await install(FixturePlan(), on: device, from: server)
             // Tried again when the app is gone, and then there is no such file.
-            try await server.fault("one.pack:rate=200000", "gone.pack:503@1x1")
+            try await server.fault("one.pack:rate=200000", "gone.pack:503@5x1")
             let app = try device.launch()
             try await app.perform("delegate full")
             _ = try await app.perform("foreground", try server.item("one.pack", size: 400_000))
