@@ -36,6 +36,8 @@ package enum Reason: String, Hashable, Sendable, CaseIterable, Codable {
     case declared
     case invalid
     case volume
+    /// Another process of the app has exclusive control, or had it.
+    case control
     /// A server asks who it is, or was not satisfied.
     case challenge
 }
@@ -81,8 +83,10 @@ package enum JournalEvent: String, Hashable, Sendable, CaseIterable, Codable {
     case clientConnected = "client-connected"
     case clientRefused = "client-refused"
     case clientCutOff = "client-cut-off"
+    /// Somebody else has exclusive control. Who gets it at once, and who gives it back, leaves no row: apps do that
+    /// thousands of times a second.
+    case controlWaits = "control-waits"
     case controlAcquired = "control-acquired"
-    case controlReleased = "control-released"
     case controlRefused = "control-refused"
     case settingChanged = "setting-changed"
     case warning

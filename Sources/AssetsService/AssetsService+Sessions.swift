@@ -108,9 +108,9 @@ extension AssetsService {
         let now = seams.loop.now
         let request = ExclusiveControl.Request(ticket: ticket, session: id, deadline: limit.map { now + $0 })
         let actions = controls[app, default: ExclusiveControl()].acquire(request, at: now)
-        if actions == [.grant(ticket: ticket, session: id)] {
-            journal(.controlAcquired, .none, app: app, "ticket \(ticket)")
-            return (ticket, true)
+        if actions == [.grant(ticket: ticket, session: id)] { return (ticket, true) }
+        if actions != [.refuse(ticket: ticket, session: id)] {
+            journal(.controlWaits, .control, app: app, "ticket \(ticket), until whoever has it gives it back")
         }
         // The ticket has to reach the caller before its refusal does.
         perform { $0.performControl(actions, app: app) }
@@ -119,7 +119,6 @@ extension AssetsService {
 
     package func releaseControl(session id: String, app: String, ticket: Int64) throws(AssetsError) {
         try check(session: id, app: app)
-        journal(.controlReleased, .none, app: app, "ticket \(ticket)")
         performControl(controls[app]?.release(ticket: ticket, session: id) ?? [], app: app)
     }
 
@@ -127,7 +126,7 @@ extension AssetsService {
         for action in actions {
             switch action {
             case .grant(let ticket, let session):
-                journal(.controlAcquired, .none, app: app, "ticket \(ticket)")
+                journal(.controlAcquired, .control, app: app, "ticket \(ticket)")
                 sessions[session]?.send(.controlGranted(ticket: ticket))
             case .refuse(let ticket, let session):
                 journal(.controlRefused, .timeout, app: app, "ticket \(ticket)")

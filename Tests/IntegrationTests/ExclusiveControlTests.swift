@@ -21,7 +21,7 @@ import Testing
             let turnstile = try device.turnstile()
             let app = try device.launch()
             app.program.write("enter 500")
-            try await device.row("control-acquired")
+            try await app.event("entering")
             // Inside already; now the extension comes, too.
             let other = try device.launch()
             _ = try await other.perform("foreground", try server.item("one.pack", size: 1000))

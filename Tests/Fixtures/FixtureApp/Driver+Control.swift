@@ -25,7 +25,10 @@ extension Driver {
             reply = awaiting(reply) { [manager] _ in
                 for number in 0..<count {
                     try await manager.withExclusiveControl {
-                        if number == 0 { passTurnstile(in: container) }
+                        if number == 0 {
+                            Output.write(FixtureRecord("entering"))
+                            passTurnstile(in: container)
+                        }
                         append(line: "in \(getpid())", to: FixtureName.entries, in: container)
                         append(line: "out \(getpid())", to: FixtureName.entries, in: container)
                     }
