@@ -63,6 +63,9 @@ final class TestDevice: Sendable {
             "PATH": ProcessEnvironment.current["PATH"] ?? "/usr/bin:/bin", "BACKGROUNDASSETS_SERVICE": Products.service,
             "BACKGROUNDASSETS_DEVICE": root, "BACKGROUNDASSETS_LAUNCHER": Products.launcher,
         ]
+        // Some programs are meant to crash. Who writes their backtrace reads all of their memory, which the address
+        // sanitizer takes for a fault.
+        result["SWIFT_BACKTRACE"] = "enable=no"
         for name in ProcessEnvironment.sanitizerOptions { result[name] = ProcessEnvironment.current[name] }
         return result
     }
