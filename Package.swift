@@ -45,7 +45,7 @@ let libraries: [Target] = [
     .target(name: "CLinux"),
 
     // Rules and messages: no I/O.
-    .target(name: "AssetsModel", swiftSettings: pure),
+    .target(name: "AssetsModel", dependencies: ["COpenSSL"], swiftSettings: pure),
     .target(name: "AssetsWire", swiftSettings: strict),
 
     // Ground.
