@@ -49,6 +49,7 @@ package final class EventLoop: LoopExecutor {
     private let threadID = Atomic<UInt>(0)
     // Touched on the loop's own thread only, which `watch` and `unwatch` check.
     private nonisolated(unsafe) var watches: [Int32: Watch] = [:]
+    // The same.
     private nonisolated(unsafe) var nextGeneration: UInt32 = 1
 
     /// A loop without a thread: somebody calls `run()`.

@@ -100,7 +100,8 @@ package final class WireEndpoint: @unchecked Sendable {
 
     private func receive(_ frame: UnsafeRawBufferPointer, from peer: Peer) {
         peer.connection?.hold()
-        nonisolated(unsafe) let frame = frame  // used inside this call only
+        // Used inside this call only.
+        nonisolated(unsafe) let frame = frame
         let dispatcher = dispatcher
         let outcome = service.assumeIsolated { dispatcher.receive(frame, from: peer, in: $0) }
         switch outcome {
