@@ -71,6 +71,8 @@ import Testing
             _ = try await app.perform("foreground", try server.item("later.pack", size: 1000))
             let heard = try await app.event("finished")
             #expect(heard.download?.identifier == "later.pack" && heard.label == "new")
+            // An app that ends before its answer has arrived has not answered.
+            try await device.row("message-closed") { $0.download == heard.download?.uniqueIdentifier }
             try await app.end()
             // Nothing of what was before, and nothing to the old one.
             let records = app.records.filter { $0.byDelegate == true }
@@ -150,6 +152,36 @@ import Testing
             #expect(device.asset("known.pack")?.count == 1000 && device.asset("unknown.pack") == nil)
             #expect(Files.below(device.container() + "/Library/Caches/.BackgroundAssets") == [])
             try await app.end()
+            await server.stop()
+        }
+    }
+
+    @Test("A delegate that blocks holds up nobody; after a minute the extension is woken, and its late answer is taken")
+    func blocks() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            try await device.install(FixturePlan(), from: server)
+            let app = try device.launch()
+            let other = try device.launch()
+            try await app.perform("delegate blocking")
+            let begun = MonotonicClock.now
+            _ = try await app.perform("foreground", try server.item("one.pack", size: 10_000))
+            try await app.event("entering")
+            // Calls of the same process and of others go on, and so do downloads.
+            #expect(try await app.perform("list").downloads == [])
+            #expect(try await other.perform("schedule", try server.item("two.pack", size: 10_000)).code == nil)
+            _ = try await device.row("download-finished") { $0.detail.contains("two.pack") }
+            #expect(try await other.perform("list").downloads == [])
+            let answered = try await device.row("extension-answered", within: .seconds(90)) { !$0.download.isEmpty }
+            #expect(MonotonicClock.now - begun >= .seconds(59))
+            #expect(answered.app == FixtureBundle.identifier)
+            #expect(device.asset("one.pack") != nil)
+            try await app.perform("release")
+            let late = try await app.event("finished")
+            #expect(late.moved != true)
+            try await app.perform("release")
+            try await app.end()
+            try await other.end()
             await server.stop()
         }
     }
