@@ -101,24 +101,27 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
 
     /// Asks for room only where there is enough: an allocation that fails halfway has taken all that was left from
     /// everybody.
-    func reserve(total: Int64) throws(SystemCallError) {
+    func reserve(total: Int64) throws(SystemCallError) -> Bool {
         let fd = descriptor.rawValue
-        var status = stat()
-        try check("fstat") { fstat(fd, &status) }
-        let allocated = Int64(status.st_blocks) * 512
-        guard total > max(length, allocated) else { return }
+        let allocated = try allocated
+        guard total > max(length, allocated) else { return true }
         guard try total - allocated <= DeviceTree.space(fd).free else {
             throw SystemCallError(call: "fallocate", number: ENOSPC)
         }
         do throws(SystemCallError) {
             try check("fallocate") { clinux_fallocate(fd, Self.keepSize, 0, off_t(total)) }
         } catch let error where error.number == EOPNOTSUPP || error.number == ENOSYS {
-            return
+            return false
         } catch {
             // Gives back what was allocated before it failed.
             _ = ftruncate(fd, off_t(length))
             throw error
         }
+        return true
+    }
+
+    var allocated: Int64 {
+        get throws(SystemCallError) { try FileStatus(descriptor: descriptor.rawValue).allocated }
     }
 
     func sync() throws(SystemCallError) {
@@ -126,16 +129,34 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
         try check("fdatasync") { fdatasync(fd) }
     }
 
-    func read(from offset: Int64, _ body: (UnsafeRawBufferPointer) -> Void) throws(SystemCallError) {
+    func setAttribute(name: String, value: String) throws(SystemCallError) {
         let fd = descriptor.rawValue
+        let bytes = Array(value.utf8)
+        try check("fsetxattr") {
+            bytes.withUnsafeBytes { clinux_set_attribute(fd, name, $0.baseAddress, $0.count) }
+        }
+    }
+
+    /// Reads by a descriptor of its own: what `append` changes about the other would go for these reads too. The pages are
+    /// not kept, nobody looks at them a second time.
+    func read(
+        from offset: Int64, count: Int64, _ body: (UnsafeRawBufferPointer) -> Void
+    ) throws(SystemCallError) {
+        let own = descriptor.rawValue
+        let reader = Descriptor(
+            owning: try check("open") { open("/proc/self/fd/\(own)", O_RDONLY | O_CLOEXEC) })
+        let fd = reader.rawValue
         let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceBytes, alignment: 16)
         defer { piece.deallocate() }
         var position = offset
-        while true {
-            let count = try check("pread") { pread(fd, piece.baseAddress, piece.count, off_t(position)) }
-            if count == 0 { return }
+        let end = offset + min(count, .max - offset)
+        while position < end {
+            let wanted = Int(min(Int64(piece.count), end - position))
+            let count = try check("pread") { pread(fd, piece.baseAddress, wanted, off_t(position)) }
+            if count == 0 { break }
             body(UnsafeRawBufferPointer(rebasing: piece[..<count]))
             position += Int64(count)
         }
+        _ = posix_fadvise(fd, off_t(offset), off_t(position - offset), POSIX_FADV_DONTNEED)
     }
 }

@@ -18,6 +18,18 @@ extension DeviceTree {
         }
     }
 
+    package func removeEmptyDirectory(_ path: String) throws(SystemCallError) -> Bool {
+        do throws(SystemCallError) {
+            return try withParent(of: path) { (parent, name) throws(SystemCallError) in
+                try Self.unlinkFolder(FileName(name), in: parent)
+            }
+        } catch let error where error.number == ENOENT {
+            return true
+        } catch let error where error.number == ENOTDIR {
+            return false
+        }
+    }
+
     /// Folders inside are lifted to the first level before they are emptied, so that neither descriptors nor path
     /// lengths nor the stack bound the depth. A removal cut short is finished by calling it again.
     private static func remove(_ name: FileName, in parent: Int32) throws(SystemCallError) {
@@ -103,7 +115,7 @@ extension DeviceTree {
     }
 
     /// Opens a folder for reading, after making it readable and writable for us.
-    private static func openFolder(_ name: FileName, in parent: Int32) throws(SystemCallError) -> Descriptor {
+    static func openFolder(_ name: FileName, in parent: Int32) throws(SystemCallError) -> Descriptor {
         let flags = OpenFlag.path | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
         let folder = Descriptor(owning: try check("openat") { name.with { openat(parent, $0, flags) } })
         let fd = folder.rawValue

@@ -7,6 +7,8 @@ internal import Glibc
 package final class DeviceTree: FileTree {
     package let root: String
     let directory: Descriptor
+    /// Neither boot nor mount changes under an open directory.
+    private let epoch = Guarded<String?>(nil)
 
     /// Names that begin so are of files and links that were being written when the machine stopped: nobody needs them.
     package static let temporaryPrefix = ".new-"
@@ -140,6 +142,47 @@ package final class DeviceTree: FileTree {
         }
     }
 
+    package func moveFiles(
+        _ names: [Renaming], from: String, to: String
+    ) throws(SystemCallError) -> [SystemCallError?] {
+        let source = try open(from, OpenFlag.path | O_DIRECTORY)
+        let target = try open(to, OpenFlag.path | O_DIRECTORY)
+        let (old, new) = (source.rawValue, target.rawValue)
+        var failures: [SystemCallError?] = []
+        for name in names {
+            var failure: SystemCallError?
+            do throws(SystemCallError) {
+                try TreePath.check(name.from)
+                try TreePath.check(name.to)
+                try check("renameat") { renameat(old, name.from, new, name.to) }
+            } catch { failure = error }
+            failures.append(failure)
+        }
+        return failures
+    }
+
+    package func inodes(of names: [String], in folder: String) throws(SystemCallError) -> [UInt64?] {
+        let parent: Descriptor
+        do throws(SystemCallError) {
+            parent = try open(folder, OpenFlag.path | O_DIRECTORY)
+        } catch let error where error.number == ENOENT || error.number == ENOTDIR {
+            return names.map { _ in nil }
+        }
+        let fd = parent.rawValue
+        var found: [UInt64?] = []
+        for name in names {
+            try TreePath.check(name)
+            var result = stat()
+            do throws(SystemCallError) {
+                try check("fstatat") { fstatat(fd, name, &result, AT_SYMLINK_NOFOLLOW) }
+                found.append(UInt64(result.st_ino))
+            } catch let error where error.number == ENOENT {
+                found.append(nil)
+            }
+        }
+        return found
+    }
+
     package func syncDirectory(_ path: String) throws(SystemCallError) {
         let folder = try open(path, O_RDONLY | O_DIRECTORY)
         try check("fsync") { fsync(folder.rawValue) }
@@ -222,6 +265,13 @@ package final class DeviceTree: FileTree {
     }
 
     package func storageEpoch() throws(SystemCallError) -> String {
+        if let known = epoch.withLock({ $0 }) { return known }
+        let found = try readStorageEpoch()
+        epoch.withLock { $0 = found }
+        return found
+    }
+
+    private func readStorageEpoch() throws(SystemCallError) -> String {
         var mount: UInt64 = 0
         try check("statx") { clinux_mount_id(directory.rawValue, &mount) }
         let path = "/proc/sys/kernel/random/boot_id"
@@ -249,6 +299,11 @@ enum RenameFlag {
 
 /// Paths of a tree, taken apart and checked before the kernel sees them.
 enum TreePath {
+    /// Throws EINVAL for what is no name in a folder.
+    static func check(_ name: String) throws(SystemCallError) {
+        guard try names(name).count == 1 else { throw SystemCallError(call: "openat2", number: EINVAL) }
+    }
+
     /// The components; throws EINVAL for what leads nowhere or elsewhere.
     static func names(_ path: String) throws(SystemCallError) -> [String] {
         let names = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
@@ -291,7 +346,9 @@ extension FileStatus {
             case S_IFLNK: .link
             default: .other
             }
-        self.init(kind: kind, inode: UInt64(status.st_ino), size: Int64(status.st_size))
+        self.init(
+            kind: kind, inode: UInt64(status.st_ino), size: Int64(status.st_size),
+            allocated: Int64(status.st_blocks) * 512)
     }
 
     init(descriptor: Int32) throws(SystemCallError) {

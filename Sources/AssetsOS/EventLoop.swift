@@ -9,6 +9,8 @@ internal import Synchronization
 package final class EventLoop: LoopExecutor {
     fileprivate struct State {
         var jobs: [UnownedJob] = []
+        /// What is to be done at once, in this order.
+        var bodies: [(token: TimerToken, body: @Sendable () -> Void)] = []
         var timers = TimerHeap()
         var nextTimer: UInt64 = 0
         var isStopping = false
@@ -113,6 +115,10 @@ package final class EventLoop: LoopExecutor {
         let (token, mustWake) = state.withLock { state in
             state.nextTimer += 1
             let token = TimerToken(number: state.nextTimer)
+            guard deadline > .zero else {
+                state.bodies.append((token, body))
+                return (token, state.takeWakeUp())
+            }
             let isEarliest = state.timers.insert(.init(deadline: deadline, token: token, body: body))
             return (token, isEarliest && state.takeWakeUp())
         }
@@ -121,7 +127,10 @@ package final class EventLoop: LoopExecutor {
     }
 
     package func cancel(_ timer: TimerToken) {
-        state.withLock { $0.timers.cancel(timer) }
+        state.withLock { state in
+            state.timers.cancel(timer)
+            state.bodies.removeAll { $0.token == timer }
+        }
     }
 
     // MARK: Descriptors
@@ -163,23 +172,28 @@ package final class EventLoop: LoopExecutor {
         threadID.store(UInt(pthread_self()), ordering: .releasing)
         var events = [epoll_event](repeating: epoll_event(), count: Self.eventBatchMax)
         var jobs: [UnownedJob] = []
+        var bodies: [(token: TimerToken, body: @Sendable () -> Void)] = []
         var batches = 0
         var watchesUntil = Duration.zero
         while true {
             jobs.removeAll(keepingCapacity: true)
+            bodies.removeAll(keepingCapacity: true)
             let (due, isStopping) = state.withLock { state in
                 swap(&jobs, &state.jobs)
+                swap(&bodies, &state.bodies)
                 return (state.timers.isEmpty ? [] : state.timers.takeDue(at: MonotonicClock.now), state.isStopping)
             }
+            for body in bodies { body.body() }
             for timer in due { timer.body() }
             for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
-            if isStopping && jobs.isEmpty && due.isEmpty { return }
+            let isIdle = jobs.isEmpty && bodies.isEmpty
+            if isStopping && isIdle && due.isEmpty { return }
             batches += 1
-            if !jobs.isEmpty && batches < Self.jobBatchesMax { continue }
+            if !isIdle && batches < Self.jobBatchesMax { continue }
             batches = 0
             let isWatching = watching > .zero && MonotonicClock.now < watchesUntil
             let timeout = state.withLock { state -> Int32 in
-                guard state.jobs.isEmpty, !state.isStopping, !isWatching else { return 0 }
+                guard state.jobs.isEmpty, state.bodies.isEmpty, !state.isStopping, !isWatching else { return 0 }
                 state.mayBeAsleep = true
                 return state.timers.nextDeadline.map { Self.milliseconds(until: $0) } ?? -1
             }

@@ -6,8 +6,6 @@ package enum RepairLibrary {
     private static let name = "libFoundationRepair.so"
     /// What the loader of programs looks at.
     package static let loaderVariable = "LD_PRELOAD"
-    /// Tells the launcher of extensions which library to load into the extension, but not into itself.
-    package static let launcherVariable = "BACKGROUNDASSETS_PRELOAD"
 
     /// The library's path; nil where it is not installed.
     ///

@@ -1,4 +1,5 @@
 // Sockets that the service manager opened before it started us: LISTEN_FDS and its neighbours.
+internal import CLinux
 internal import Glibc
 
 /// Sockets handed over by the service manager, each taken once.

@@ -15,10 +15,13 @@ package struct ProgramStart: Sendable {
     package var directory: Int32?
     /// A new session; otherwise an own process group.
     package var newSession: Bool
+    /// In namespaces of its own for users, mounts, networks, processes and shared memory. The program may change its
+    /// mounts; it gives that up itself.
+    package var inNamespaces: Bool
 
     package init(
         path: String, arguments: [String] = [], environment: [String: String] = [:], descriptors: [Int32] = [],
-        directory: Int32? = nil, newSession: Bool = false
+        directory: Int32? = nil, newSession: Bool = false, inNamespaces: Bool = false
     ) {
         self.path = path
         self.arguments = arguments
@@ -26,6 +29,7 @@ package struct ProgramStart: Sendable {
         self.descriptors = descriptors
         self.directory = directory
         self.newSession = newSession
+        self.inNamespaces = inNamespaces
     }
 }
 
@@ -84,6 +88,14 @@ package struct ChildProcess: ~Copyable, Sendable {
     /// Sends a signal to the program and everything in its process group.
     package borrowing func sendToGroup(signal: Int32) { _ = kill(-process, signal) }
 
+    /// True while a signal has stopped it, with all its threads.
+    package var isStopped: Bool {
+        var info = siginfo_t()
+        // Nothing is taken from the kernel, so that it can be asked again, and its end is left to `wait` and `whenEnded`.
+        let flags = WSTOPPED | WNOHANG | Int32(WNOWAIT)
+        return waitid(P_PID, id_t(process), &info, flags) == 0 && info.si_signo == SIGCHLD
+    }
+
     /// Waits until it has ended.
     package borrowing func wait() -> ChildExit { reap(process, 0) ?? .exited(-1) }
 
@@ -131,8 +143,9 @@ private func spawn(
                 request.directory = start.directory ?? -1
                 request.new_session = start.newSession ? 1 : 0
                 request.detached = detached ? 1 : 0
+                request.namespaces = start.inNamespaces ? 1 : 0
                 guard clinux_spawn(&request, &process, &pidfd) == -1 else { return nil }
-                return SystemCallError(call: "execve", number: errno)
+                return SystemCallError(call: start.inNamespaces ? "namespaces and execve" : "execve", number: errno)
             }
         }
     }

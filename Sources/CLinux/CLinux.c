@@ -2,11 +2,13 @@
 #include "CLinux.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -24,6 +26,11 @@
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
+
+int clinux_set_idle_io_priority(void) {
+    enum { who_process = 1, calling_thread = 0, class_idle = 3, class_shift = 13 };
+    return (int)syscall(SYS_ioprio_set, who_process, calling_thread, class_idle << class_shift);
+}
 
 int clinux_thread_setname(pthread_t thread, const char *name) { return pthread_setname_np(thread, name); }
 int clinux_pipe2(int fds[2], int flags) { return pipe2(fds, flags); }
@@ -160,8 +167,37 @@ ssize_t clinux_receive_descriptors(int socket, void *bytes, size_t count, int *d
     return received;
 }
 
+// What the files uid_map and gid_map take; written before the fork.
+struct namespace_maps {
+    char users[64], groups[64];
+};
+
+static int write_text(const char *path, const char *text) {
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file == -1) return -1;
+    ssize_t written = write(file, text, strlen(text));
+    int number = errno;
+    close(file);
+    errno = number;
+    return written == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+// In a new user namespace: the caller's ids mean themselves, all others nobody, and one capability outlives exec.
+static int claim_namespaces(const struct namespace_maps *maps) {
+    if (write_text("/proc/self/setgroups", "deny") == -1) return -1;
+    if (write_text("/proc/self/uid_map", maps->users) == -1) return -1;
+    if (write_text("/proc/self/gid_map", maps->groups) == -1) return -1;
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    memset(data, 0, sizeof data);
+    unsigned mounts = CAP_TO_MASK(CAP_SYS_ADMIN);
+    data[0].effective = data[0].permitted = data[0].inheritable = mounts;
+    if (syscall(SYS_capset, &header, data) == -1) return -1;
+    return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0);
+}
+
 // Runs in the child: only calls that are safe after fork in a process with threads.
-static void exec_child(const struct clinux_spawn *spawn, int report) {
+static void exec_child(const struct clinux_spawn *spawn, const struct namespace_maps *maps, int report) {
     sigset_t none;
     sigemptyset(&none);
     struct sigaction standard = {.sa_handler = SIG_DFL};
@@ -174,6 +210,7 @@ static void exec_child(const struct clinux_spawn *spawn, int report) {
         if (child == -1) goto failed;
         if (child > 0) _exit(0);
     }
+    if (spawn->namespaces && claim_namespaces(maps) == -1) goto failed;
     if (spawn->directory >= 0 && fchdir(spawn->directory) == -1) goto failed;
     // Move everything out of the way of the target numbers first, then into place.
     int count = spawn->descriptor_count;
@@ -200,14 +237,45 @@ failed:;
     _exit(127);
 }
 
+// For a child that shares the memory until it is another program: nothing of a large process is copied.
+struct shared_child {
+    const struct clinux_spawn *spawn;
+    const struct namespace_maps *maps;
+    int report;
+};
+
+static int run_shared_child(void *argument) {
+    const struct shared_child *child = argument;
+    exec_child(child->spawn, child->maps, child->report);
+    return 127;
+}
+
+static pid_t clone_into_namespaces(const struct clinux_spawn *spawn, int report) {
+    enum { stack_size = 64 << 10 };
+    struct namespace_maps maps;
+    // Root is nobody's name in there: what runs as 0 would have its capabilities again.
+    unsigned user = geteuid(), group = getegid();
+    snprintf(maps.users, sizeof maps.users, "%u %u 1", user ? user : 1000, user);
+    snprintf(maps.groups, sizeof maps.groups, "%u %u 1", group ? group : 1000, group);
+    struct shared_child child = {spawn, &maps, report};
+    char *stack = malloc(stack_size);
+    if (!stack) return -1;
+    int flags = CLONE_VM | CLONE_VFORK | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC;
+    pid_t process = clone(run_shared_child, stack + stack_size, flags | SIGCHLD, &child);
+    int number = errno;
+    free(stack);
+    errno = number;
+    return process;
+}
+
 int clinux_spawn(const struct clinux_spawn *spawn, pid_t *pid, int *pidfd) {
     int report[2];
     if (pipe2(report, O_CLOEXEC) == -1) return -1;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t child = fork();
-    if (child == 0) exec_child(spawn, report[1]);
+    pid_t child = spawn->namespaces ? clone_into_namespaces(spawn, report[1]) : fork();
+    if (child == 0) exec_child(spawn, NULL, report[1]);
     int number = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(report[1]);

@@ -19,3 +19,15 @@ static inline int copenssl_add_to_chain(SSL_CTX *context, X509 *certificate) {
     return (int)SSL_CTX_add1_chain_cert(context, certificate);
 }
 static inline ASN1_TIME *copenssl_time_from_now(long seconds) { return X509_gmtime_adj(NULL, seconds); }
+// A server learns from a client's handshake which host it wants, and may then still choose what to show.
+static inline void copenssl_set_server_name_callback(SSL_CTX *context, int (*callback)(SSL *, int *, void *)) {
+    SSL_CTX_set_tlsext_servername_callback(context, callback);
+}
+static inline void copenssl_set_owner(SSL *ssl, void *owner) { SSL_set_app_data(ssl, owner); }
+static inline void *copenssl_owner(const SSL *ssl) { return SSL_get_app_data(ssl); }
+// Every handshake is a full one.
+static inline void copenssl_forbid_resumption(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(context, 0);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}

@@ -244,8 +244,11 @@ struct DeviceFileTests {
             try append("moon", to: again)
             #expect(try tree.read("file", limit: 100) == bytes("hello moon"))
             var read: [UInt8] = []
-            try again.read(from: 6) { read += $0 }
+            try again.read(from: 6, count: .max) { read += $0 }
             #expect(read == bytes("moon"))
+            try again.read(from: 1, count: 4) { read += $0 }
+            try again.read(from: 99, count: 1) { read += $0 }
+            #expect(read == bytes("moonello"))
         }
     }
 
@@ -289,7 +292,7 @@ struct DeviceFileTests {
             #expect(file.length == 20 << 20)
             var isWhole = true
             var position = 0
-            try file.read(from: 0) { bytes in
+            try file.read(from: 0, count: .max) { bytes in
                 for byte in bytes {
                     isWhole = isWhole && byte == piece[position % piece.count]
                     position += 1

@@ -10,8 +10,16 @@
 #include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/un.h>
+// After those of libc, which declare the same socket types.
+#include <linux/if_addr.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+#include "CLinuxSandbox.h"
 
 int clinux_thread_setname(pthread_t thread, const char *name);
+// What the calling thread reads and writes waits for everybody else's (IOPRIO_CLASS_IDLE).
+int clinux_set_idle_io_priority(void);
 int clinux_pipe2(int fds[2], int flags);
 int clinux_accept4(int socket, int flags);
 int clinux_openat2(int directory, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve);
@@ -56,6 +64,9 @@ struct clinux_spawn {
     int directory;               // a directory descriptor to start in, or -1
     int new_session;             // setsid instead of an own process group
     int detached;                // a child of the system: no pid, no pidfd, nothing to reap
+    // A user namespace with the caller's own id, and in it mounts, network, processes and shared memory of its own. The
+    // program has the capability to change its mounts. Not together with `detached`.
+    int namespaces;
 };
 // Starts a program with exactly these descriptors, default signals and an own process group. Returns the pid and a pidfd.
 int clinux_spawn(const struct clinux_spawn *spawn, pid_t *pid, int *pidfd);
