@@ -7,7 +7,7 @@ package struct Admission: Sendable {
     /// nil when no restriction holds.
     private let domains: DomainAllowList?
     /// What was admitted before the first launch, including what this value admitted.
-    package private(set) var ledger: AllowanceLedger
+    package internal(set) var ledger: AllowanceLedger
     /// Bytes that somebody else is going to charge.
     private var reserved = AllowanceLedger()
 
@@ -18,6 +18,10 @@ package struct Admission: Sendable {
         domains = app.launchedAt == nil ? DomainAllowList(app.description.restrictions.allowedDomains) : nil
         ledger = app.ledger
     }
+
+    /// The keys of Info.plist that bound the sums.
+    static let essentialKey = "BAEssentialDownloadAllowance"
+    static let otherKey = "BADownloadAllowance"
 
     /// Restrictions end with the first launch for good.
     package var isRestricted: Bool { app.launchedAt == nil }
@@ -51,27 +55,6 @@ package struct Admission: Sendable {
         try charge(request)
     }
 
-    /// What the extension answered: admitted as a whole, or refused as a whole.
-    package mutating func answer(
-        _ requests: [DownloadRequest], to content: ContentRequest
-    ) throws(AssetsError) {
-        guard requests.count <= PolicyNumbers.answerDownloadsMax else {
-            throw AssetsError(.limitReached, "the extension answered \(requests.count) downloads at once")
-        }
-        var identifiers: Set<String> = []
-        for request in requests {
-            guard identifiers.insert(request.identifier).inserted else {
-                throw AssetsError(.downloadAlreadyScheduled, "\(request.shownIdentifier): answered twice in one set")
-            }
-            if request.isEssential && content != .install && content != .update {
-                throw AssetsError(
-                    .essentialDownloadNotPermitted, "\(request.shownIdentifier): essential in a periodic request")
-            }
-            try check(request)
-            try charge(request)
-        }
-    }
-
     /// The manifest counts against the essential allowance if that key is there, else against the download allowance.
     package mutating func chargeManifest(bytes: Int64) {
         if isRestricted { ledger = adding(manifestBytes: bytes, to: ledger) }
@@ -97,15 +80,14 @@ package struct Admission: Sendable {
         if isRestricted { ledger.nonEssential = saturatingSum(ledger.nonEssential, bytes) }
     }
 
-    /// Bytes that the manifest may have.
+    /// Bytes that a manifest may have: what is left of the allowance that it counts against.
     package var manifestLimit: Int64 {
-        guard isRestricted else { return PolicyNumbers.manifestMax }
-        let allowance =
-            app.description.restrictions.essentialDownloadAllowance ?? app.description.restrictions.downloadAllowance
-        return min(PolicyNumbers.manifestMax, allowance)
+        let hasEssentialKey = app.description.restrictions.essentialDownloadAllowance != nil
+        let left = hasEssentialKey ? essentialRemaining : remaining
+        return min(PolicyNumbers.manifestMax, left ?? .max)
     }
 
-    private func check(_ request: DownloadRequest) throws(AssetsError) {
+    func check(_ request: DownloadRequest) throws(AssetsError) {
         func refuse(_ why: String, remedy: String = "") -> AssetsError {
             AssetsError(.downloadFailedToStart, "\(request.shownIdentifier): \(why)", remedy: remedy)
         }
@@ -123,6 +105,11 @@ package struct Admission: Sendable {
             throw refuse(
                 "the app group \(request.group.shortened) is not in the entitlements of both app and extension",
                 remedy: "declare it in com.apple.security.application-groups of both")
+        }
+        if let sha256 = request.sha256, request.digest == nil {
+            throw refuse(
+                "the SHA-256 has \(sha256.count) bytes, not \(ContentDigest.Algorithm.sha256.byteCount)",
+                remedy: "give the 32 bytes themselves, not their hexadecimal digits")
         }
         try checkSizes(of: request, refuse)
         let origin = try RequestOrigin(url: request.url, allowsLoopbackHTTP: allowsLoopbackHTTP)
@@ -162,11 +149,11 @@ package struct Admission: Sendable {
         }
         if request.isEssential {
             let left = essentialRemaining ?? 0
-            guard request.size <= left else { throw refuse("BAEssentialDownloadAllowance", left) }
+            guard request.size <= left else { throw refuse(Self.essentialKey, left) }
             ledger.essential = saturatingSum(ledger.essential, request.size)
         } else {
             let left = remaining ?? 0
-            guard request.size <= left else { throw refuse("BADownloadAllowance", left) }
+            guard request.size <= left else { throw refuse(Self.otherKey, left) }
             ledger.nonEssential = saturatingSum(ledger.nonEssential, request.size)
         }
     }
@@ -196,7 +183,7 @@ extension String {
     }
 }
 
-private func saturatingSum(_ left: Int64, _ right: Int64) -> Int64 {
+func saturatingSum(_ left: Int64, _ right: Int64) -> Int64 {
     let (sum, overflow) = left.addingReportingOverflow(right)
     return overflow ? .max : sum
 }

@@ -43,6 +43,11 @@ package struct ChallengeRound: Hashable, Sendable {
 
     package var isClosed: Bool { state == .closed }
 
+    /// True while the session has the challenge and has said nothing.
+    package func isAwaited(_ session: String) -> Bool {
+        if case .delegates(let pending) = state { pending.contains(session) } else { false }
+    }
+
     /// - Parameters:
     ///   - sessions: Those with a delegate, in the order they connected.
     ///   - patience: How long a delegate may yet appear before the extension is called, where there is none.
@@ -104,9 +109,9 @@ package struct ChallengeRound: Hashable, Sendable {
     package mutating func extensionDied() -> [Action] {
         guard state == .inExtension else { return [] }
         deaths += 1
-        guard deaths < PolicyNumbers.deliveriesMax else { return close(.givenUp) }
+        guard deaths < PolicyNumbers.challengeCallsMax else { return close(.givenUp) }
         state = .waitingForExtension
-        return [.setRedeliveryTimer(after: PolicyNumbers.redeliveryPause * (1 << (deaths - 1)))]
+        return [.setRedeliveryTimer(after: PolicyNumbers.challengePause * (1 << (deaths - 1)))]
     }
 
     /// The extension may be tried (again).

@@ -30,19 +30,53 @@ package struct DeliveryRound: Hashable, Sendable {
         case givenUp
     }
 
+    /// Where the message is, for people.
+    package enum Stage: Hashable, Sendable {
+        case withDelegates
+        /// After a death in the callback.
+        case pausing
+        case waitingForExtension
+        case inExtension
+        case over
+    }
+
     private var state: State = .idle
-    private var deaths = 0
+    /// Times that the extension died in the callback.
+    package private(set) var deaths: Int
+    /// The extension is not called before the redelivery timer has fired.
+    private var pause: Duration
     /// Sessions whose answer was waited for in vain: it may still come.
     private var late: Set<String> = []
 
-    package init() {}
+    /// - Parameters:
+    ///   - deaths: What earlier services have counted.
+    ///   - pause: What is left of the pause after the last of them.
+    package init(deaths: Int = 0, pause: Duration = .zero) {
+        self.deaths = deaths
+        self.pause = max(.zero, pause)
+    }
 
     package var isClosed: Bool { state == .closed }
+
+    package var stage: Stage {
+        switch state {
+        case .delegates: .withDelegates
+        case .waitingForExtension: pause > .zero ? .pausing : .waitingForExtension
+        case .inExtension: .inExtension
+        case .idle, .closed: .over
+        }
+    }
+
+    /// True while the session has the message and has not answered.
+    package func isAwaited(_ session: String) -> Bool {
+        if case .delegates(let pending, _) = state { pending.contains(session) } else { false }
+    }
 
     /// `sessions`: those with a delegate, in the order they connected.
     package mutating func begin(sessions: [String]) -> [Action] {
         guard state == .idle else { return [] }
-        return offer(to: sessions)
+        let timer: [Action] = pause > .zero ? [.setRedeliveryTimer(after: pause)] : []
+        return timer + offer(to: sessions)
     }
 
     package mutating func answer(session: String, handled: Bool) -> [Action] {
@@ -79,7 +113,7 @@ package struct DeliveryRound: Hashable, Sendable {
 
     /// True when the extension is to be called now; the message is then in its hands.
     package mutating func extensionTakes() -> Bool {
-        guard state == .waitingForExtension else { return false }
+        guard state == .waitingForExtension, pause == .zero else { return false }
         state = .inExtension
         return true
     }
@@ -92,19 +126,18 @@ package struct DeliveryRound: Hashable, Sendable {
         deaths += 1
         guard deaths < PolicyNumbers.deliveriesMax else { return endInExtension(.givenUp) }
         state = .waitingForExtension
-        return [.setRedeliveryTimer(after: PolicyNumbers.redeliveryPause * (1 << (deaths - 1)))]
+        pause = PolicyNumbers.redeliveryPause(afterDeaths: deaths)
+        return [.setRedeliveryTimer(after: pause)]
     }
 
     /// The extension may be tried (again).
     package mutating func redeliveryTimerFired() -> [Action] {
-        state == .waitingForExtension ? [.callExtension] : []
+        pause = .zero
+        return state == .waitingForExtension ? [.callExtension] : []
     }
 
     private mutating func offer(to sessions: [String]) -> [Action] {
-        guard !sessions.isEmpty else {
-            state = .waitingForExtension
-            return [.callExtension]
-        }
+        guard !sessions.isEmpty else { return wake() }
         state = .delegates(pending: Set(sessions), handled: false)
         return [.send(to: sessions), .setAnswerTimer]
     }
@@ -118,8 +151,13 @@ package struct DeliveryRound: Hashable, Sendable {
             state = .closed
             return [.close(.handled)]
         }
+        return wake()
+    }
+
+    /// The extension's turn, at once or when the pause is over.
+    private mutating func wake() -> [Action] {
         state = .waitingForExtension
-        return [.callExtension]
+        return pause > .zero ? [] : [.callExtension]
     }
 
     private mutating func endInExtension(_ outcome: Outcome) -> [Action] {

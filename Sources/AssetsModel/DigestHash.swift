@@ -16,8 +16,6 @@ package enum DigestHash: Hashable, Sendable {
         let function = unsafe self == .md5 ? EVP_md5() : EVP_sha256()
         // Where libcrypto was built or told to do without the function the hash is empty, which no server accepts.
         guard unsafe EVP_Digest(message, message.count, &bytes, &count, function, nil) == 1 else { return "" }
-        let digits = Array("0123456789abcdef".utf8)
-        return String(
-            decoding: bytes.prefix(Int(count)).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        return Hexadecimal.encode(Array(bytes.prefix(Int(count))))
     }
 }

@@ -83,21 +83,3 @@ package enum AuthorizationField {
         return "\"" + String(decoding: escaped, as: UTF8.self) + "\""
     }
 }
-
-/// RFC 4648, with padding.
-enum Base64 {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-    static func encode(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let piece = bytes[start..<min(start + 3, bytes.count)]
-            let word = piece.reduce(0) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - piece.count))
-            for place in 0..<4 {
-                let sign = alphabet[Int(word >> (18 - 6 * UInt32(place)) & 63)]
-                text.append(place <= piece.count ? sign : UInt8(ascii: "="))
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-}

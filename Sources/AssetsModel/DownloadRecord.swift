@@ -4,6 +4,8 @@
 package struct DownloadRecord: Hashable, Sendable {
     /// Order of scheduling; given by the store.
     package var sequence: Int64
+    /// Order of those with the same priority: its sequence, until it has stepped back for others. Given by the store.
+    package var place: Int64
     /// Bundle id of the app; for an archive, the installation's id.
     package var app: String
     package var request: DownloadRequest
@@ -12,7 +14,7 @@ package struct DownloadRecord: Hashable, Sendable {
     /// Transfers begun so far.
     package var attempts: Int
     package var retry: RetryHistory
-    /// Calendar clock; not to be started before.
+    /// Calendar clock; not to be started before. After a death in the callback of its message: not to be told again before.
     package var notBefore: Duration?
     /// Why it waits.
     package var reason: Reason
@@ -20,6 +22,8 @@ package struct DownloadRecord: Hashable, Sendable {
     package var resume: ResumePoint?
     /// Bytes received when the row was last written: for display only.
     package var received: Int64
+    /// Times that the extension died in the callback of its message.
+    package var deaths: Int
 
     package enum State: Hashable, Sendable {
         /// Queued or running; which of them only the running service knows.
@@ -33,11 +37,13 @@ package struct DownloadRecord: Hashable, Sendable {
     }
 
     package init(
-        sequence: Int64 = 0, app: String, request: DownloadRequest, transferClass: TransferClass,
+        sequence: Int64 = 0, place: Int64? = nil, app: String, request: DownloadRequest, transferClass: TransferClass,
         state: State = .waiting, attempts: Int = 0, retry: RetryHistory = RetryHistory(), notBefore: Duration? = nil,
-        reason: Reason = .none, detail: String = "", resume: ResumePoint? = nil, received: Int64 = 0
+        reason: Reason = .none, detail: String = "", resume: ResumePoint? = nil, received: Int64 = 0,
+        deaths: Int = 0
     ) {
         self.sequence = sequence
+        self.place = place ?? sequence
         self.app = app
         self.request = request
         self.transferClass = transferClass
@@ -49,22 +55,33 @@ package struct DownloadRecord: Hashable, Sendable {
         self.detail = detail
         self.resume = resume
         self.received = received
+        self.deaths = deaths
     }
 
     package var id: String { request.uniqueIdentifier }
+
+    /// The store has put it at the end of the queue.
+    package mutating func queued(as sequence: Int64) {
+        self.sequence = sequence
+        place = sequence
+    }
 }
 
 /// Everything about the move of a finished file that must be known to complete it after a crash.
-package struct FinishIntent: Hashable, Sendable, Codable {
+package struct FinishIntent: Hashable, Sendable {
     /// Where the file goes, below the device directory.
     package var target: String
     package var inode: UInt64
     /// Bytes.
     package var length: Int64
-    package init(target: String, inode: UInt64, length: Int64) {
+    /// What the bytes were found to come to before this was written; nil where nobody had said what they should.
+    package var digest: ContentDigest?
+
+    package init(target: String, inode: UInt64, length: Int64, digest: ContentDigest? = nil) {
         self.target = target
         self.inode = inode
         self.length = length
+        self.digest = digest
     }
 }
 

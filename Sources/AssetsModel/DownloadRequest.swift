@@ -27,6 +27,8 @@ package struct DownloadRequest: Hashable, Sendable {
     package var size: Int64
     package var priority: Int
     package var kind: Kind
+    /// The SHA-256 that the app declared; another number of bytes than 32 is refused when it is scheduled.
+    package var sha256: [UInt8]?
 
     /// Who the download is for.
     package enum Kind: String, Hashable, Sendable, Codable {
@@ -41,7 +43,7 @@ package struct DownloadRequest: Hashable, Sendable {
     package init(
         identifier: String, uniqueIdentifier: String, url: String, method: String = "GET", headers: [HeaderField] = [],
         body: [UInt8] = [], group: String, isEssential: Bool = false, size: Int64 = 0, priority: Int = 0,
-        kind: Kind = .url
+        kind: Kind = .url, sha256: [UInt8]? = nil
     ) {
         self.identifier = identifier
         self.uniqueIdentifier = uniqueIdentifier
@@ -54,7 +56,11 @@ package struct DownloadRequest: Hashable, Sendable {
         self.size = size
         self.priority = priority
         self.kind = kind
+        self.sha256 = sha256
     }
+
+    /// What the app says that the file comes to.
+    package var digest: ContentDigest? { sha256.flatMap { ContentDigest(.sha256, $0) } }
 }
 
 /// How a transfer is treated.

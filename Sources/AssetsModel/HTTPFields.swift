@@ -58,7 +58,23 @@ package enum Validator {
     package static let lengthMax = 512
 
     /// The entity tag when it is strong, with its quotes.
+    ///
+    /// nginx makes its tags of the time in seconds and the size, and of nothing else: such a one names a version as well as
+    /// the date does, and a file that was replaced twice in a second has the same tag before and after.
     package static func strongTag(in head: TransportHead) -> String? {
+        guard let tag = quotedTag(in: head) else { return nil }
+        guard let changed = head.value(of: "Last-Modified").flatMap(HTTPDate.seconds) else { return tag }
+        let parts = tag.dropFirst().dropLast().split(separator: "-")
+        let isMadeOfDate = parts.count == 2 && parts.contains { $0 == String(changed, radix: 16) }
+        return isMadeOfDate && strongDate(in: head) == nil ? nil : tag
+    }
+
+    /// Whether the response names its version at all, strongly or weakly.
+    package static func isNamed(_ head: TransportHead) -> Bool {
+        head.headers.contains { ASCIIText.isEqual($0.name, "ETag") || ASCIIText.isEqual($0.name, "Last-Modified") }
+    }
+
+    private static func quotedTag(in head: TransportHead) -> String? {
         guard let tag = head.value(of: "ETag"), tag.utf8.count <= lengthMax, tag.utf8.count >= 2 else { return nil }
         let inner = tag.utf8.dropFirst().dropLast()
         guard tag.utf8.first == UInt8(ascii: "\""), tag.utf8.last == UInt8(ascii: "\"") else { return nil }
@@ -139,11 +155,11 @@ package enum RetryAfter {
     package static func delay(in head: TransportHead) -> Duration? {
         guard let text = head.value(of: "Retry-After") else { return nil }
         if let seconds = ASCIIText.number(text) {
-            return .seconds(min(seconds, PolicyNumbers.retryPauseMax.components.seconds))
+            return .seconds(min(seconds, PolicyNumbers.retryAfterMax.components.seconds))
         }
         guard let date = HTTPDate.seconds(text), let now = head.value(of: "Date").flatMap(HTTPDate.seconds) else {
             return nil
         }
-        return .seconds(min(max(0, date - now), PolicyNumbers.retryPauseMax.components.seconds))
+        return .seconds(min(max(0, date - now), PolicyNumbers.retryAfterMax.components.seconds))
     }
 }

@@ -7,11 +7,19 @@ package enum Reason: String, Hashable, Sendable, CaseIterable, Codable {
     case gate
     case essentialFirst = "essential-first"
     case concurrency
+    /// It has run for a while and stopped for others.
+    case timeSlice = "time-slice"
     case backoff
     case offline
     case http
     case network
+    /// The server could not prove who it is: a network that asks to sign in first, a wrong clock, or a wrong server.
+    case certificate
+    /// The proxy cannot be reached, or does not let the request through.
+    case proxy
     case stall
+    /// The network answers itself, with a page to sign in.
+    case portal
     case size
     case digest
     case domain
@@ -20,6 +28,8 @@ package enum Reason: String, Hashable, Sendable, CaseIterable, Codable {
     case policy
     case budget
     case memory
+    /// A file lock was held when the process was to be stopped.
+    case lock
     case crash
     case timeout
     case duplicate
@@ -40,12 +50,23 @@ package enum Reason: String, Hashable, Sendable, CaseIterable, Codable {
     case control
     /// A server asks who it is, or was not satisfied.
     case challenge
+    /// The time for it has not come, or has.
+    case interval
+
+    /// What waits for one of these is tried again when the network changes.
+    package static let ofNetwork: [Reason] = [.offline, .network, .certificate, .proxy, .portal]
 }
 
 /// What a journal row tells of.
 package enum JournalEvent: String, Hashable, Sendable, CaseIterable, Codable {
     case serviceStarted = "service-started"
     case serviceStopped = "service-stopped"
+    /// What this machine and its libcurl let transfers do.
+    case transfersReady = "transfers-ready"
+    /// What this machine closes extensions off with.
+    case sandboxReady = "sandbox-ready"
+    /// What this machine lets the service do about extensions.
+    case extensionsReady = "extensions-ready"
     case recovered
     case installStarted = "install-started"
     case installStaged = "install-staged"
@@ -57,15 +78,25 @@ package enum JournalEvent: String, Hashable, Sendable, CaseIterable, Codable {
     case launched
     case uninstalled
     case manifestFetched = "manifest-fetched"
+    /// When the extension is to be asked next, and why then.
+    case eventPlanned = "event-planned"
+    /// An occasion on which the extension of an installed app is asked what to download.
+    case eventBegan = "event-began"
+    case eventEnded = "event-ended"
+    case eventRefused = "event-refused"
     case extensionLaunched = "extension-launched"
     case extensionCalled = "extension-called"
     case extensionAnswered = "extension-answered"
     case extensionEnded = "extension-ended"
+    /// It has answered and nothing else is to be said to it.
+    case extensionSuspended = "extension-suspended"
     case extensionRefused = "extension-refused"
     case extensionOutput = "extension-output"
     case downloadQueued = "download-queued"
     case downloadRefused = "download-refused"
     case downloadBegan = "download-began"
+    /// Bytes that were there are fetched again.
+    case downloadStartedOver = "download-started-over"
     case downloadPaused = "download-paused"
     case downloadPromoted = "download-promoted"
     case downloadDemoted = "download-demoted"
@@ -74,6 +105,8 @@ package enum JournalEvent: String, Hashable, Sendable, CaseIterable, Codable {
     case downloadFailed = "download-failed"
     case downloadCancelled = "download-cancelled"
     case messageDelivered = "message-delivered"
+    /// The extension died in its callback, and gets it again later.
+    case messageWaits = "message-waits"
     case messageHandled = "message-handled"
     case messageClosed = "message-closed"
     case fileDeleted = "file-deleted"
@@ -88,7 +121,10 @@ package enum JournalEvent: String, Hashable, Sendable, CaseIterable, Codable {
     case controlWaits = "control-waits"
     case controlAcquired = "control-acquired"
     case controlRefused = "control-refused"
+    /// Others wait for somebody who has not given it back for long.
+    case controlHeld = "control-held"
     case settingChanged = "setting-changed"
+    case networkChanged = "network-changed"
     case warning
 }
 

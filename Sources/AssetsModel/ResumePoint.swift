@@ -1,7 +1,7 @@
 // What has to be known of a partial file to go on with it.
 
 /// The version of a resource that a partial file belongs to, and how much of it is safe.
-package struct ResumePoint: Hashable, Sendable, Codable {
+package struct ResumePoint: Hashable, Sendable {
     /// A strong entity tag, with its quotes.
     package var etag: String?
     /// Last-Modified, as the server sent it.
@@ -12,12 +12,21 @@ package struct ResumePoint: Hashable, Sendable, Codable {
     package var syncedOffset: Int64
     /// Where bytes beyond `syncedOffset` can be trusted: boot and mount.
     package var storageEpoch: String
+    /// What the server says that the whole comes to.
+    package var digest: ContentDigest?
+    /// The bytes before these did not come to their digest: if these do not either, there is no third time.
+    package var isSecondTry: Bool
 
-    package init(etag: String?, lastModified: String?, total: Int64, syncedOffset: Int64, storageEpoch: String) {
+    package init(
+        etag: String?, lastModified: String?, total: Int64, syncedOffset: Int64, storageEpoch: String,
+        digest: ContentDigest? = nil, isSecondTry: Bool = false
+    ) {
         self.etag = etag
         self.lastModified = lastModified
         self.total = total
         self.syncedOffset = syncedOffset
         self.storageEpoch = storageEpoch
+        self.digest = digest
+        self.isSecondTry = isSecondTry
     }
 }

@@ -3,18 +3,21 @@
 extension TransferPlan {
     /// The head of the response to the last request came.
     package mutating func head(_ head: TransportHead) -> Action {
-        guard case .asking(let offset) = state else { return .ignore }
+        guard case .asking(let ask) = state else { return .ignore }
+        takesRanges = head.status == 206 || ASCIIText.isEqual(head.value(of: "Accept-Ranges") ?? "", "bytes")
         switch head.status {
         case 200:
-            return take(whole: head)
+            return take(whole: head, ask)
         case 206:
-            return take(part: head, from: offset)
+            return take(part: head, ask)
         case 301, 302, 303, 307, 308:
-            return redirect(head, offset)
+            return redirect(head, ask)
         case 401:
-            return authenticate(head, offset)
-        case 416 where offset > 0:
-            return rangeRefused(head, offset)
+            return authenticate(head, ask)
+        case 416 where ask.offset > 0:
+            return rangeRefused(head, ask)
+        case CaptivePortal.status:
+            return portal("the network asks to sign in: it answered \(head.status)")
         case 408, 425, 429, 500...599:
             return interrupt(
                 .server, .http, head.status == 408 ? URLErrorCode.timedOut : URLErrorCode.badServerResponse,
@@ -37,11 +40,11 @@ extension TransferPlan {
     }
 
     /// The server asks who asks: a credential that is known is tried in this attempt, else somebody has to say.
-    private mutating func authenticate(_ head: TransportHead, _ offset: Int64) -> Action {
+    private mutating func authenticate(_ head: TransportHead, _ ask: Ask) -> Action {
         guard let address else { preconditionFailure("no address in \(state)") }
         switch authentication.unauthorized(head, at: address) {
         case .repeatRequest:
-            return follow(head, hop(to: address, offset: offset), offset)
+            return follow(head, hop(to: address, ask), ask)
         case .ask(let challenge):
             state = .done
             return .challenge(challenge)
@@ -55,71 +58,7 @@ extension TransferPlan {
         }
     }
 
-    /// The version from its first byte on, whether or not a part was asked for.
-    private mutating func take(whole head: TransportHead) -> Action {
-        take(from: 0, total: Self.contentLength(head), head)
-    }
-
-    private mutating func take(from offset: Int64, total: Int64, _ head: TransportHead) -> Action {
-        if total > 0, let refusal = refusal(ofTotal: total) { return refusal }
-        let start = Start(
-            offset: offset, total: total, etag: Validator.strongTag(in: head),
-            lastModified: Validator.strongDate(in: head))
-        return take(start)
-    }
-
-    private mutating func take(_ start: Start) -> Action {
-        self.start = start
-        if let address, var entry = authentication.sent {
-            entry.folder = address.folder
-            accepted = entry
-        }
-        state = .taking(start, length: start.offset)
-        return .take(start)
-    }
-
-    /// 0 when the length is not told or the body's end shows in another way.
-    private static func contentLength(_ head: TransportHead) -> Int64 {
-        guard !head.headers.contains(where: { ASCIIText.isEqual($0.name, "Transfer-Encoding") }) else { return 0 }
-        return head.value(of: "Content-Length").flatMap { ASCIIText.number($0) } ?? 0
-    }
-
-    private mutating func take(part head: TransportHead, from offset: Int64) -> Action {
-        guard offset > 0, let resume = order.resume else {
-            // The app asked for a part: that part is its file.
-            if asksForPart { return take(whole: head) }
-            return interrupt(
-                .broken, .http, URLErrorCode.badServerResponse, "the server sent a part that nobody asked for")
-        }
-        guard let range = head.value(of: "Content-Range").flatMap(ContentRange.init), let bytes = range.bytes,
-            bytes.lowerBound == offset, let total = range.total ?? (resume.total > 0 ? resume.total : nil),
-            bytes.upperBound < total, resume.total == 0 || total == resume.total, isSameVersion(head, as: resume)
-        else { return ask(from: 0) }
-        if let refusal = refusal(ofTotal: total) { return refusal }
-        let start = Start(offset: offset, total: total, etag: resume.etag, lastModified: resume.lastModified)
-        return take(start)
-    }
-
-    /// The server confirms the version. A date may be left out of the answer to If-Range, a tag may not.
-    private func isSameVersion(_ head: TransportHead, as resume: ResumePoint) -> Bool {
-        if let tag = resume.etag { return Validator.strongTag(in: head) == tag }
-        let hasDate = head.headers.contains { ASCIIText.isEqual($0.name, "Last-Modified") }
-        return hasDate ? head.value(of: "Last-Modified") == resume.lastModified : resume.total > 0
-    }
-
-    /// Nothing is left to send, if it is still the same file.
-    private mutating func rangeRefused(_ head: TransportHead, _ offset: Int64) -> Action {
-        guard let resume = order.resume,
-            let range = head.value(of: "Content-Range").flatMap(ContentRange.init), range.total == offset,
-            resume.etag != nil || head.value(of: "Last-Modified") != nil, isSameVersion(head, as: resume)
-        else { return ask(from: 0) }
-        if let refusal = refusal(ofTotal: offset) { return refusal }
-        start = Start(offset: offset, total: offset, etag: resume.etag, lastModified: resume.lastModified)
-        state = .done
-        return .complete(length: offset)
-    }
-
-    private mutating func redirect(_ head: TransportHead, _ offset: Int64) -> Action {
+    private mutating func redirect(_ head: TransportHead, _ ask: Ask) -> Action {
         guard let from = address else { preconditionFailure("no address in \(state)") }
         redirects += 1
         guard redirects <= PolicyNumbers.redirectsMax else {
@@ -130,6 +69,10 @@ extension TransferPlan {
         else {
             return refuseRedirect(
                 URLErrorCode.redirectToNonExistentLocation, "the server redirects to something that is no https URL")
+        }
+        let isAdmitted = isSecure(target) && order.admits(target.host)
+        if !isAdmitted, CaptivePortal.isLogin(target, insteadOf: from, status: head.status) {
+            return portal("the network asks to sign in: it redirects to \(target.host)")
         }
         guard isSecure(target) else {
             return refuseRedirect(
@@ -145,7 +88,7 @@ extension TransferPlan {
         changeMethod(status: head.status)
         if !target.isSameOrigin(as: from) { dropPrivateFields() }
         address = target
-        return follow(head, hop(to: target, offset: offset), offset)
+        return follow(head, hop(to: target, ask), ask)
     }
 
     private mutating func refuseRedirect(_ code: Int, _ why: String) -> Action {
@@ -154,14 +97,14 @@ extension TransferPlan {
     }
 
     /// A short body is taken, so that the connection can be used again; else it is closed.
-    private mutating func follow(_ head: TransportHead, _ next: Hop, _ offset: Int64) -> Action {
+    private mutating func follow(_ head: TransportHead, _ next: Hop, _ ask: Ask) -> Action {
         guard let length = head.value(of: "Content-Length").flatMap({ ASCIIText.number($0) }),
             length <= PolicyNumbers.redirectBodyMax
         else {
-            state = .asking(offset: offset)
-            return .request(next, keeping: offset)
+            state = .asking(ask)
+            return .request(next)
         }
-        state = .draining(next: next, offset: offset, left: length)
+        state = .draining(next: next, ask, left: length)
         return .ignore
     }
 

@@ -13,6 +13,8 @@ package struct TransferPlan: Sendable {
         package var expectedSize: Int64 = 0
         package var sizeMustMatch = false
         package var sizeLimit: Int64?
+        /// What the app says that the file comes to.
+        package var digest: ContentDigest?
         package var allowsLoopbackHTTP = false
         /// What is known for servers that ask who asks.
         package var authentication = TransferAuthentication()
@@ -51,28 +53,55 @@ package struct TransferPlan: Sendable {
         package var offset: Int64
         /// Bytes of the whole; 0 when the server does not say.
         package var total: Int64
+        /// The byte of the file behind the last that this answer brings; 0 when the server does not say.
+        package var end: Int64
         package var etag: String?
         package var lastModified: String?
+        /// What the server says that the whole comes to.
+        package var digest: ContentDigest?
+        /// With what the bytes are compared at the end; nil where nobody said anything of them.
+        package var check: DigestCheck?
         /// Names the version; kept beside the partial file, so that a note of another version never fits it.
-        package var label: String? { etag ?? lastModified }
+        package var label: String? {
+            if let validator = etag ?? lastModified { return validator }
+            guard let check, check.from == 0 else { return nil }
+            return check.expected.text
+        }
 
         package init(offset: Int64, total: Int64, etag: String?, lastModified: String?) {
             self.offset = offset
             self.total = total
+            end = total
             self.etag = etag
             self.lastModified = lastModified
         }
     }
 
+    /// What bytes must come to.
+    package struct DigestCheck: Hashable, Sendable {
+        package var expected: ContentDigest
+        /// The first byte of those that count; they go on to the end of the file.
+        package var from: Int64
+        /// The app's word; else the server's.
+        package var isDeclared: Bool
+        package init(expected: ContentDigest, from: Int64, isDeclared: Bool) {
+            self.expected = expected
+            self.from = from
+            self.isDeclared = isDeclared
+        }
+    }
+
     package enum Action: Hashable, Sendable {
-        /// End a request that still runs, cut the file back to so many bytes and send this one.
-        case request(Hop, keeping: Int64)
+        /// End a request that still runs and send this one. The file keeps its bytes until something is taken.
+        case request(Hop)
         /// Cut the file back to the offset, label it; what comes now belongs there.
         case take(Start)
         case append
         /// Go on listening; these bytes are of no interest.
         case ignore
-        /// The file has all its bytes, so many.
+        /// The file has all its bytes, so many; say by `checked` what they come to.
+        case check(DigestCheck, length: Int64)
+        /// The file has all its bytes, so many, and they are right.
         case complete(length: Int64)
         case interrupt(Interruption)
         case refuse(DownloadFailure, Reason)
@@ -80,18 +109,29 @@ package struct TransferPlan: Sendable {
         case challenge(ServerChallenge)
     }
 
+    /// What a request asks for.
+    struct Ask: Hashable, Sendable {
+        /// The first byte wanted.
+        var offset: Int64
+        /// The answer is not tied to a version by If-Range.
+        var isBare = false
+    }
+
     enum State: Hashable, Sendable {
         case ready
-        /// A request is out that asks for the bytes from `offset` on.
-        case asking(offset: Int64)
+        case asking(Ask)
         /// The body of a redirect comes; then the next request goes out.
-        case draining(next: Hop, offset: Int64, left: Int64)
+        case draining(next: Hop, Ask, left: Int64)
+        /// The first bytes of the body tell whether it is the file.
+        case looking(Start, Doubt, saysPage: Bool)
         case taking(Start, length: Int64)
+        /// All bytes are there; what they come to is being found out.
+        case checking(Start, length: Int64)
         case done
     }
 
     let order: Order
-    let partial: Partial
+    package let partial: Partial
     var state = State.ready
     var address: WebAddress?
     var redirects = 0
@@ -104,8 +144,16 @@ package struct TransferPlan: Sendable {
     package internal(set) var accepted: SpaceCredential?
     /// Bytes of the file that this attempt brought.
     package internal(set) var received: Int64 = 0
+    /// The server sends parts: it says so, or did.
+    var takesRanges = false
     /// The version that the file belongs to, once the server has told.
     package internal(set) var start: Start?
+    /// Why bytes that were there are not gone on with.
+    var lost: String?
+    /// The bytes that came begin as a web page does.
+    var isPage = false
+    /// The bytes before these did not come to their digest.
+    var isSecondTry: Bool
 
     package init(_ order: Order, partial: Partial) {
         self.order = order
@@ -114,7 +162,11 @@ package struct TransferPlan: Sendable {
         sendsBody = order.hasBody
         headers = order.headers
         authentication = order.authentication
+        isSecondTry = order.resume?.isSecondTry ?? false
     }
+
+    /// Why what was on the disk counts for nothing; nil when it does, or when there was nothing.
+    package var whyStartedOver: String? { partial.length > 0 && start?.offset == 0 ? lost : nil }
 
     /// The first request.
     package mutating func begin() -> Action {
@@ -124,7 +176,12 @@ package struct TransferPlan: Sendable {
             try checkRequest()
             self.address = address
             headers.removeAll { field in Self.ownFields.contains { ASCIIText.isEqual($0, field.name) } }
-            return ask(from: startOffset())
+            let offset = startOffset()
+            if offset > 0, let resume = order.resume {
+                if offset == resume.total { return completeAlready(resume) }
+                return ask(Ask(offset: offset, isBare: resume.etag == nil && resume.lastModified == nil))
+            }
+            return ask(Ask(offset: 0))
         } catch {
             state = .done
             return .refuse(error, .invalid)
@@ -134,17 +191,19 @@ package struct TransferPlan: Sendable {
     /// Bytes of a body came.
     package mutating func body(_ count: Int64) -> Action {
         switch state {
-        case .draining(let next, let offset, let left):
+        case .draining(let next, let ask, let left):
             guard count > left else {
-                state = .draining(next: next, offset: offset, left: left - count)
+                state = .draining(next: next, ask, left: left - count)
                 return .ignore
             }
-            state = .asking(offset: offset)
-            return .request(next, keeping: offset)
+            state = .asking(ask)
+            return .request(next)
         case .taking(let start, let length):
             return take(count, start, length)
-        case .done:
+        case .checking, .done:
             return .ignore
+        case .looking:
+            preconditionFailure("a body in \(state)")
         case .ready, .asking:
             return interrupt(.broken, .http, URLErrorCode.badServerResponse, "the server sent bytes without a head")
         }
@@ -153,19 +212,31 @@ package struct TransferPlan: Sendable {
     /// The response ended.
     package mutating func end(_ failure: TransportFailure?) -> Action {
         switch state {
-        case .draining(let next, let offset, _):
+        case .draining(let next, let ask, _):
             // The answer was understood, whatever became of its text.
-            state = .asking(offset: offset)
-            return .request(next, keeping: offset)
+            state = .asking(ask)
+            return .request(next)
         case .taking(let start, let length):
             if let failure { return interrupt(failure) }
             return finish(start, length)
-        case .ready, .asking:
+        case .ready, .asking, .looking:
             if let failure { return interrupt(failure) }
             return interrupt(.broken, .http, URLErrorCode.badServerResponse, "the server sent no answer")
-        case .done:
+        case .checking, .done:
             return .ignore
         }
+    }
+
+    /// What the whole file was found to come to.
+    package var confirmedDigest: ContentDigest? {
+        guard case .done = state, let check = start?.check, check.from == 0 else { return nil }
+        return check.expected
+    }
+
+    /// Whether the attempt may stop where it is: another one goes on there without fetching a byte again.
+    package var canStop: Bool {
+        guard isResumable, takesRanges, let start else { return false }
+        return start.etag != nil || start.lastModified != nil
     }
 
     /// What to note of the partial file when so many bytes are on stable storage; nil when its version has no name.
@@ -173,150 +244,7 @@ package struct TransferPlan: Sendable {
         guard isResumable, let start, start.label != nil else { return nil }
         return ResumePoint(
             etag: start.etag, lastModified: start.lastModified, total: start.total, syncedOffset: syncedOffset,
-            storageEpoch: partial.storageEpoch)
-    }
-}
-
-// MARK: The first request
-
-extension TransferPlan {
-    /// Fields that the connection needs for itself.
-    private static let ownFields = [
-        "Host", "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE", "Trailer",
-        "Transfer-Encoding", "Upgrade", "Content-Length", "Expect", "Accept-Encoding", "HTTP2-Settings",
-    ]
-    /// Fields with which the app itself asks for a part or a version.
-    private static let conditionalFields = [
-        "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
-    ]
-
-    var asksForPart: Bool { order.headers.contains { ASCIIText.isEqual($0.name, "Range") } }
-
-    /// Only plain requests can be made a second time for the rest.
-    var isResumable: Bool {
-        order.method == "GET" && !order.hasBody
-            && !order.headers.contains { field in
-                Self.conditionalFields.contains { ASCIIText.isEqual($0, field.name) }
-            }
-    }
-
-    private func checkedAddress() throws(DownloadFailure) -> WebAddress {
-        let address: WebAddress
-        do {
-            address = try WebAddress(order.url)
-        } catch {
-            throw DownloadFailure(domain: .url, code: URLErrorCode.badURL, reason: "not an https URL")
-        }
-        guard isSecure(address) else {
-            throw DownloadFailure(
-                domain: .url, code: URLErrorCode.requiresSecureConnection, reason: "only https is allowed")
-        }
-        return address
-    }
-
-    func isSecure(_ address: WebAddress) -> Bool {
-        address.scheme == .https || order.allowsLoopbackHTTP && RequestOrigin.isLoopback(address.host)
-    }
-
-    private func checkRequest() throws(DownloadFailure) {
-        if let problem = RequestFields.problem(method: order.method, headers: order.headers) {
-            throw DownloadFailure(AssetsError(.downloadFailedToStart, problem))
-        }
-    }
-
-    /// How much of the partial file is surely the beginning of the version that will be asked for.
-    private func startOffset() -> Int64 {
-        guard isResumable, let resume = order.resume, let label = resume.etag ?? resume.lastModified,
-            partial.label == label, resume.syncedOffset >= 0, resume.total >= 0,
-            resume.total == 0 || resume.syncedOffset <= resume.total
-        else { return 0 }
-        // An earlier attempt that asked for the last byte of a complete file has cut it off.
-        let synced = resume.total > 0 ? min(resume.syncedOffset, resume.total - 1) : resume.syncedOffset
-        guard partial.length >= synced else { return 0 }
-        let isSameEpoch = resume.storageEpoch == partial.storageEpoch
-        let trusted = isSameEpoch ? partial.length : synced
-        guard resume.total > 0 else { return trusted }
-        // Beyond its end a file cannot be its version. Of a complete one the last byte is asked for again: the answer
-        // tells whether the version is still the server's.
-        return trusted > resume.total ? 0 : min(trusted, resume.total - 1)
-    }
-
-    mutating func ask(from offset: Int64) -> Action {
-        guard let address else { preconditionFailure("no address in \(state)") }
-        state = .asking(offset: offset)
-        return .request(hop(to: address, offset: offset), keeping: offset)
-    }
-
-    mutating func hop(to address: WebAddress, offset: Int64) -> Hop {
-        var fields = headers
-        if let answer = authentication.field(for: address, method: method) {
-            // What the app sends by itself has been refused, or is not as new.
-            fields.removeAll { ASCIIText.isEqual($0.name, answer.name) }
-            fields.append(answer)
-        }
-        fields.append(HeaderField(name: "Accept-Encoding", value: "identity"))
-        if offset > 0, let validator = order.resume.flatMap({ $0.etag ?? $0.lastModified }) {
-            fields.append(HeaderField(name: "Range", value: "bytes=\(offset)-"))
-            fields.append(HeaderField(name: "If-Range", value: validator))
-        }
-        return Hop(
-            url: address.url, method: method, headers: fields, sendsBody: sendsBody,
-            allowsHTTP: address.scheme == .http, pins: order.pins(address.host))
-    }
-}
-
-// MARK: Bytes
-
-extension TransferPlan {
-    private mutating func take(_ count: Int64, _ start: Start, _ length: Int64) -> Action {
-        let (sum, overflow) = length.addingReportingOverflow(count)
-        guard !overflow, start.total == 0 || sum <= start.total else {
-            return interrupt(
-                .broken, .http, URLErrorCode.badServerResponse, "the server sent more bytes than it announced")
-        }
-        if let refusal = refusal(ofLength: sum) { return refusal }
-        received += count
-        state = .taking(start, length: sum)
-        return .append
-    }
-
-    private mutating func finish(_ start: Start, _ length: Int64) -> Action {
-        guard start.total == 0 || length == start.total else {
-            return interrupt(
-                .broken, .network, URLErrorCode.networkConnectionLost,
-                "the response ended after \(length) of \(start.total) bytes")
-        }
-        if let refusal = refusal(ofTotal: length) { return refusal }
-        state = .done
-        return .complete(length: length)
-    }
-
-    /// A file of this size is not wanted.
-    mutating func refusal(ofTotal total: Int64) -> Action? {
-        if let limit = order.sizeLimit, total > limit {
-            return refuseLength(.disallowedByAllowance, "the file has \(total) bytes, \(limit) are allowed")
-        }
-        guard order.sizeMustMatch, order.expectedSize > 0, total != order.expectedSize else { return nil }
-        return refuseSize("the server's file has \(total) bytes, \(order.expectedSize) were announced")
-    }
-
-    /// So many bytes are already too many.
-    private mutating func refusal(ofLength length: Int64) -> Action? {
-        if let limit = order.sizeLimit, length > limit {
-            return refuseLength(.allowanceExceeded, "the file is larger than the \(limit) bytes that are allowed")
-        }
-        guard order.sizeMustMatch, order.expectedSize > 0, length > order.expectedSize else { return nil }
-        return refuseSize("the server's file is larger than the \(order.expectedSize) bytes announced")
-    }
-
-    private mutating func refuseLength(_ code: AssetsError.Code, _ why: String) -> Action {
-        state = .done
-        return .refuse(DownloadFailure(AssetsError(code, why)), .allowance)
-    }
-
-    private mutating func refuseSize(_ why: String) -> Action {
-        state = .done
-        return .refuse(DownloadFailure(domain: .url, code: URLErrorCode.badServerResponse, reason: why), .size)
+            storageEpoch: partial.storageEpoch, digest: start.digest, isSecondTry: isSecondTry)
     }
 }
 
@@ -334,22 +262,12 @@ extension TransferPlan {
     }
 
     private mutating func interrupt(_ failure: TransportFailure) -> Action {
-        switch failure.kind {
-        case .resolve, .connect, .tls, .timeout:
-            let isOffline = failure.code == URLErrorCode.notConnectedToInternet
-            return interrupt(.unreachable, isOffline ? .offline : .network, failure.code, failure.text)
-        case .stall:
-            return interrupt(.broken, .stall, failure.code, failure.text)
-        case .reset, .partial, .cancelled:
-            return interrupt(.broken, .network, failure.code, failure.text)
-        case .protocol:
-            return interrupt(.broken, .http, failure.code, failure.text)
-        case .other:
-            guard failure.code == URLErrorCode.badURL else {
-                return interrupt(.broken, .network, failure.code, failure.text)
-            }
+        switch failure.meaning {
+        case .interrupts(let kind, let reason):
+            return interrupt(kind, reason, failure.code, failure.text)
+        case .refuses(let reason):
             state = .done
-            return .refuse(DownloadFailure(domain: .url, code: failure.code, reason: failure.text), .invalid)
+            return .refuse(DownloadFailure(domain: .url, code: failure.code, reason: failure.text), reason)
         }
     }
 }

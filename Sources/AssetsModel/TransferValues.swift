@@ -30,8 +30,12 @@ package struct TransportFailure: Error, Hashable, Sendable {
         /// The host's name has no address, or nobody answers who could tell.
         case resolve
         case connect
-        /// No secure connection: handshake or certificate.
+        /// No secure connection: the handshake failed.
         case tls
+        /// The server could not prove who it is.
+        case certificate
+        /// The proxy cannot be reached or does not let us through.
+        case proxy
         /// The connection broke.
         case reset
         /// The connection was not there in time.
@@ -42,6 +46,10 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case partial
         /// Not HTTP as it should be.
         case `protocol`
+        /// This process has no memory for it now.
+        case memory
+        /// Such a request cannot be made.
+        case invalid
         case cancelled
         case other
     }
@@ -100,15 +108,19 @@ package struct Interruption: Hashable, Sendable {
     package var receivedAny: Bool
     /// What to report should there be no other attempt.
     package var failure: DownloadFailure
+    /// It can go on once so many bytes are free on the disk; nil where that is not known, or not what it lacks.
+    package var wantedFree: Int64?
 
     package init(
-        kind: Kind, reason: Reason, retryAfter: Duration? = nil, receivedAny: Bool = false, failure: DownloadFailure
+        kind: Kind, reason: Reason, retryAfter: Duration? = nil, receivedAny: Bool = false, failure: DownloadFailure,
+        wantedFree: Int64? = nil
     ) {
         self.kind = kind
         self.reason = reason
         self.retryAfter = retryAfter
         self.receivedAny = receivedAny
         self.failure = failure
+        self.wantedFree = wantedFree
     }
 
     /// An attempt that was not even made because the device has no network.

@@ -33,13 +33,13 @@ package struct WebAddress: Hashable, Sendable {
     }
 
     private init(scheme: Scheme, afterScheme rest: Substring) throws(Problem) {
-        guard rest.hasPrefix("//") else { throw .malformed }
-        let authority = rest.dropFirst(2).prefix { !"/?#\\".contains($0) }
-        let reference = rest[authority.endIndex...].prefix { $0 != "#" }
-        guard !reference.hasPrefix("\\") else { throw .malformed }
+        guard rest.utf8.starts(with: "//".utf8) else { throw .malformed }
+        let authority = Substring(rest.utf8.dropFirst(2).prefix { !Self.endsAuthority($0) })
+        let reference = Substring(rest[authority.endIndex...].utf8.prefix { $0 != UInt8(ascii: "#") })
+        guard reference.utf8.first != UInt8(ascii: "\\") else { throw .malformed }
         (host, port) = try Self.readAuthority(authority, scheme)
         self.scheme = scheme
-        let path = reference.prefix { $0 != "?" }
+        let path = Substring(reference.utf8.prefix { $0 != UInt8(ascii: "?") })
         // Without dots: else libcurl would take them out, and ask for another path than a digest is made of.
         self.path = path.isEmpty ? "/" : Self.removingDots(try Self.encode(path))
         query = try Self.encode(reference[path.endIndex...])
@@ -90,16 +90,23 @@ package struct WebAddress: Hashable, Sendable {
 extension WebAddress {
     /// nil for a relative reference.
     private static func splitScheme(_ text: String) throws(Problem) -> (Scheme?, Substring) {
-        let name = text.prefix { $0.isASCII && $0.utf8.allSatisfy(isSchemeByte) }
-        guard let first = name.utf8.first, ASCIIText.isLetter(first), text[name.endIndex...].hasPrefix(":") else {
+        let name = Substring(text.utf8.prefix(while: isSchemeByte))
+        let rest = text.utf8[name.endIndex...]
+        guard let first = name.utf8.first, ASCIIText.isLetter(first), rest.first == UInt8(ascii: ":") else {
             return (nil, text[...])
         }
         guard let scheme = Scheme(rawValue: name.lowercased()) else { throw .foreignScheme }
-        return (scheme, text[name.endIndex...].dropFirst())
+        return (scheme, Substring(rest.dropFirst()))
     }
 
     private static func isSchemeByte(_ byte: UInt8) -> Bool {
-        ASCIIText.isLetter(byte) || ASCIIText.isDigit(byte) || [UInt8]("+-.".utf8).contains(byte)
+        ASCIIText.isLetter(byte) || ASCIIText.isDigit(byte) || isOneOf(byte, "+-.")
+    }
+
+    private static func endsAuthority(_ byte: UInt8) -> Bool { isOneOf(byte, "/?#\\") }
+
+    private static func isOneOf(_ byte: UInt8, _ bytes: StaticString) -> Bool {
+        unsafe UnsafeBufferPointer(start: bytes.utf8Start, count: bytes.utf8CodeUnitCount).contains(byte)
     }
 
     /// Credentials before an @ are left out: they would go to whoever the text names.
@@ -118,9 +125,9 @@ extension WebAddress {
             host = place.prefix { $0 != ":" }
             rest = place[host.endIndex...]
             if host.hasSuffix(".") { host = host.dropLast() }
-            guard !host.isEmpty, host.utf8.count <= 253, !host.hasPrefix("."), host.utf8.allSatisfy(isHostByte) else {
-                throw .malformed
-            }
+            // Between two dots, and before the first, stands a name.
+            let isNamed = host.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { !$0.isEmpty }
+            guard isNamed, host.utf8.count <= 253, host.utf8.allSatisfy(isHostByte) else { throw .malformed }
         }
         if rest.isEmpty || rest == ":" { return (host.lowercased(), scheme.standardPort) }
         guard rest.hasPrefix(":"), let port = ASCIIText.number(rest.dropFirst()), (1...65535).contains(port) else {
@@ -130,7 +137,7 @@ extension WebAddress {
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
-        ASCIIText.isLetter(byte) || ASCIIText.isDigit(byte) || [UInt8]("-._".utf8).contains(byte)
+        ASCIIText.isLetter(byte) || ASCIIText.isDigit(byte) || isOneOf(byte, "-._")
     }
 
     private static func isHexadecimal(_ byte: UInt8) -> Bool {
@@ -156,6 +163,11 @@ extension WebAddress {
 
     /// Section 5.2.4 of RFC 3986 for a path that begins with a slash.
     private static func removingDots(_ path: String) -> String {
+        // Few have any.
+        guard zip(path.utf8, path.utf8.dropFirst()).contains(where: { $0 == (UInt8(ascii: "/"), UInt8(ascii: ".")) })
+        else {
+            return path
+        }
         var kept: [Substring] = []
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         for segment in segments {

@@ -47,6 +47,15 @@ struct AdmissionTests {
         try launched.schedule(Self.request(size: .max))
     }
 
+    @Test("A SHA-256 has 32 bytes", arguments: [0, 31, 32, 33, 64])
+    func sha256(count: Int) {
+        var admission = Admission(app: Self.app(), allowsLoopbackHTTP: false)
+        var request = Self.request()
+        request.sha256 = [UInt8](repeating: 1, count: count)
+        let code = Self.code { () throws(AssetsError) in try admission.schedule(request) }
+        #expect(code == (count == 32 ? nil : .downloadFailedToStart))
+    }
+
     @Test("Texts of an app do not make a reason long")
     func shortReasons() {
         let long = String(repeating: "x", count: 10_000)
@@ -130,33 +139,6 @@ struct AdmissionTests {
         #expect(Self.code { () throws(AssetsError) in try launched.schedule(free) } == nil)
     }
 
-    @Test("An answer is admitted as a whole; essentials only for install and update")
-    func answers() {
-        let mixed = [Self.request("a", size: 50, essential: true), Self.request("b", size: 100)]
-        for (content, expected) in [
-            (ContentRequest.install, nil), (.update, nil), (.periodic, AssetsError.Code.essentialDownloadNotPermitted),
-            (.languageChange, .essentialDownloadNotPermitted),
-        ] {
-            var admission = Admission(app: Self.app(), allowsLoopbackHTTP: false)
-            #expect(Self.code { () throws(AssetsError) in try admission.answer(mixed, to: content) } == expected)
-        }
-        var admission = Admission(app: Self.app(), allowsLoopbackHTTP: false)
-        let twice = [Self.request("a"), Self.request("a")]
-        #expect(
-            Self.code { () throws(AssetsError) in try admission.answer(twice, to: .install) }
-                == .downloadAlreadyScheduled)
-        var sizeless = Admission(app: Self.app(), allowsLoopbackHTTP: false)
-        let unknown = [Self.request("a", size: 0, essential: true)]
-        #expect(
-            Self.code { () throws(AssetsError) in try sizeless.answer(unknown, to: .install) } == .downloadFailedToStart
-        )
-        var tooMuch = Admission(app: Self.app(), allowsLoopbackHTTP: false)
-        let essentials = [Self.request("a", size: 30, essential: true), Self.request("b", size: 30, essential: true)]
-        #expect(
-            Self.code { () throws(AssetsError) in try tooMuch.answer(essentials, to: .install) }
-                == .wouldExceedAllowance)
-    }
-
     @Test("The manifest counts against the essential allowance where there is one")
     func manifest() {
         var admission = Admission(app: Self.app(), allowsLoopbackHTTP: false)
@@ -164,6 +146,10 @@ struct AdmissionTests {
         admission.chargeManifest(bytes: 20)
         #expect(admission.essentialRemaining == 30)
         #expect(admission.remaining == 100)
+        // A later one may have what is left.
+        #expect(admission.manifestLimit == 30)
+        admission.chargeManifest(bytes: 40)
+        #expect(admission.manifestLimit == 0)
     }
 
     @Test("Plain http only to loopback hosts, and only in Developer Mode")

@@ -70,7 +70,7 @@ struct ChallengeRoundTests {
     func deaths() {
         var round = ChallengeRound()
         _ = round.begin(sessions: [])
-        for number in 1..<PolicyNumbers.deliveriesMax {
+        for number in 1..<PolicyNumbers.challengeCallsMax {
             #expect(round.extensionTakes() == true)
             #expect(round.extensionDied() == [.setRedeliveryTimer(after: .seconds(1 << number))])
             #expect(round.redeliveryTimerFired() == [.callExtension])

@@ -93,15 +93,55 @@ struct DeliveryRoundTests {
     func deaths() {
         var round = DeliveryRound()
         _ = round.begin(sessions: [])
-        var pause = PolicyNumbers.redeliveryPause
-        for _ in 1..<PolicyNumbers.deliveriesMax {
+        var pauses: [Duration] = []
+        for number in 1..<PolicyNumbers.deliveriesMax {
             #expect(round.extensionTakes() == true)
-            #expect(round.extensionDied() == [.setRedeliveryTimer(after: pause)])
+            guard case .setRedeliveryTimer(let pause) = round.extensionDied().first else {
+                Issue.record("no pause after death \(number)")
+                return
+            }
+            pauses.append(pause)
+            #expect(round.deaths == number && round.stage == .pausing)
+            // Not before the pause is over.
+            #expect(round.extensionTakes() == false)
             #expect(round.redeliveryTimerFired() == [.callExtension])
-            pause *= 2
+            #expect(round.stage == .waitingForExtension)
         }
         #expect(round.extensionTakes() == true)
         #expect(round.extensionDied() == [.close(.givenUp)])
+        #expect(pauses.first == PolicyNumbers.redeliveryPauseMin && pauses.last == PolicyNumbers.redeliveryPauseMax)
+        #expect(zip(pauses, pauses.dropFirst()).allSatisfy { $0 < $1 })
+        // Long enough for what passes, and an end on the same day.
+        #expect((Duration.seconds(3600)...Duration.seconds(4 * 3600)).contains(pauses.reduce(.zero, +)))
+    }
+
+    @Test("Deaths that another service has counted count, and what is left of the pause is waited for")
+    func countedBefore() {
+        var round = DeliveryRound(deaths: PolicyNumbers.deliveriesMax - 1, pause: .seconds(7))
+        #expect(round.begin(sessions: []) == [.setRedeliveryTimer(after: .seconds(7))])
+        #expect(round.extensionTakes() == false)
+        #expect(round.redeliveryTimerFired() == [.callExtension])
+        #expect(round.extensionTakes() == true)
+        #expect(round.extensionDied() == [.close(.givenUp)])
+
+        // A pause that is over is none.
+        var late = DeliveryRound(deaths: 1, pause: .seconds(-3))
+        #expect(late.begin(sessions: []) == [.callExtension])
+    }
+
+    @Test("Delegates do not wait for the pause; when they do not handle it, the extension still does")
+    func delegateInPause() {
+        var round = DeliveryRound(deaths: 1, pause: .seconds(7))
+        #expect(
+            round.begin(sessions: ["app"]) == [
+                .setRedeliveryTimer(after: .seconds(7)), .send(to: ["app"]), .setAnswerTimer,
+            ])
+        #expect(round.stage == .withDelegates)
+        #expect(round.answer(session: "app", handled: false) == [])
+        #expect(round.delegateAppeared("other") == [.send(to: ["other"]), .setAnswerTimer])
+        // The pause ends while the other one has it.
+        #expect(round.redeliveryTimerFired() == [])
+        #expect(round.answer(session: "other", handled: false) == [.callExtension])
     }
 
     @Test("Random histories close exactly once", arguments: 0..<200)

@@ -15,9 +15,9 @@ struct ExclusiveControlTests {
         #expect(control.acquire(Self.request(1, "app"), at: .zero) == [.grant(ticket: 1, session: "app")])
         #expect(control.acquire(Self.request(2, "extension"), at: .zero) == [])
         #expect(control.acquire(Self.request(3, "app"), at: .zero) == [])
-        #expect(control.release(ticket: 1, session: "app") == [.grant(ticket: 2, session: "extension")])
-        #expect(control.release(ticket: 2, session: "extension") == [.grant(ticket: 3, session: "app")])
-        #expect(control.release(ticket: 3, session: "app") == [])
+        #expect(control.release(ticket: 1, session: "app", at: .zero) == [.grant(ticket: 2, session: "extension")])
+        #expect(control.release(ticket: 2, session: "extension", at: .zero) == [.grant(ticket: 3, session: "app")])
+        #expect(control.release(ticket: 3, session: "app", at: .zero) == [])
         #expect(control.isFree)
     }
 
@@ -37,11 +37,12 @@ struct ExclusiveControlTests {
     func laterDeadline() {
         var control = ExclusiveControl()
         _ = control.acquire(Self.request(1, "app"), at: .zero)
-        #expect(
-            control.acquire(Self.request(2, "extension", .seconds(3)), at: .zero) == [.setTimer(at: .seconds(3))])
+        #expect(control.due == nil)
+        #expect(control.acquire(Self.request(2, "extension", .seconds(3)), at: .zero) == [])
+        #expect(control.due == .seconds(3))
         #expect(control.expire(at: .seconds(2)) == [])
         #expect(control.expire(at: .seconds(3)) == [.refuse(ticket: 2, session: "extension")])
-        #expect(control.release(ticket: 1, session: "app") == [])
+        #expect(control.release(ticket: 1, session: "app", at: .zero) == [])
     }
 
     @Test("Death of the holder frees it, death of a waiter forgets it")
@@ -50,8 +51,47 @@ struct ExclusiveControlTests {
         _ = control.acquire(Self.request(1, "extension"), at: .zero)
         _ = control.acquire(Self.request(2, "gone"), at: .zero)
         _ = control.acquire(Self.request(3, "app"), at: .zero)
-        #expect(control.end(session: "gone") == [])
-        #expect(control.end(session: "extension") == [.grant(ticket: 3, session: "app")])
+        #expect(control.end(session: "gone", at: .zero) == [])
+        #expect(control.end(session: "extension", at: .zero) == [.grant(ticket: 3, session: "app")])
+    }
+
+    @Test("Who keeps others waiting for long is told of, once; who holds it alone never is")
+    func longHolder() throws {
+        let patience = PolicyNumbers.controlPatience
+        var control = ExclusiveControl()
+        _ = control.acquire(Self.request(1, "app"), at: .zero)
+        #expect(control.due == nil && control.expire(at: patience * 2) == [])
+        _ = control.acquire(Self.request(2, "extension"), at: patience * 2)
+        // It has had it for long enough by now.
+        #expect(control.due == patience)
+        let actions = control.expire(at: patience * 2)
+        guard case .tell(let holder, waiting: 1) = actions.first else {
+            Issue.record("\(actions)")
+            return
+        }
+        #expect(holder.ticket == 1 && holder.session == "app" && holder.since == .zero)
+        _ = control.acquire(Self.request(3, "third"), at: patience * 3)
+        #expect(control.due == nil && control.expire(at: patience * 3) == [])
+        // The next holder has a patience of its own.
+        _ = control.release(ticket: 1, session: "app", at: patience * 4)
+        #expect(control.due == patience * 5 && control.expire(at: patience * 4) == [])
+        #expect(control.expire(at: patience * 5).count == 1)
+        _ = control.end(session: "third", at: patience * 6)
+        #expect(control.due == nil)
+    }
+
+    @Test("Control concerns its holder and those who wait, and nobody else")
+    func concerns() {
+        var control = ExclusiveControl()
+        #expect(!control.concerns { _ in true })
+        _ = control.acquire(Self.request(1, "app"), at: .zero)
+        #expect(!control.concerns { $0 == "extension" })
+        _ = control.acquire(Self.request(2, "extension"), at: .zero)
+        #expect(control.concerns { $0 == "extension" })
+        _ = control.release(ticket: 1, session: "app", at: .zero)
+        #expect(control.concerns { $0 == "extension" } && !control.concerns { $0 == "app" })
+        _ = control.release(ticket: 2, session: "extension", at: .zero)
+        #expect(!control.concerns { _ in true })
     }
 
     @Test("Nobody releases what another holds")
@@ -59,8 +99,8 @@ struct ExclusiveControlTests {
         var control = ExclusiveControl()
         _ = control.acquire(Self.request(1, "app"), at: .zero)
         _ = control.acquire(Self.request(2, "extension"), at: .zero)
-        #expect(control.release(ticket: 1, session: "extension") == [])
-        #expect(control.release(ticket: 9, session: "app") == [])
+        #expect(control.release(ticket: 1, session: "extension", at: .zero) == [])
+        #expect(control.release(ticket: 9, session: "app", at: .zero) == [])
         #expect(control.acquire(Self.request(3, "third", .zero), at: .zero) == [.refuse(ticket: 3, session: "third")])
     }
 
@@ -71,6 +111,7 @@ struct ExclusiveControlTests {
         var holders: [Int64: String] = [:]
         var waiting: Set<Int64> = []
         var sessions: [Int64: String] = [:]
+        var told: Set<Int64> = []
         for step in 1...200 {
             let now = Duration.seconds(step)
             let session = "session \(random.next() % 4)"
@@ -85,14 +126,14 @@ struct ExclusiveControlTests {
             case 2:
                 if let (held, owner) = holders.first {
                     holders[held] = nil
-                    actions = control.release(ticket: held, session: owner)
+                    actions = control.release(ticket: held, session: owner, at: now)
                 } else {
                     actions = []
                 }
             case 3:
                 holders = holders.filter { $0.value != session }
                 waiting = waiting.filter { sessions[$0] != session }
-                actions = control.end(session: session)
+                actions = control.end(session: session, at: now)
             default: actions = control.expire(at: now)
             }
             for action in actions {
@@ -102,10 +143,16 @@ struct ExclusiveControlTests {
                     #expect(waiting.remove(ticket) != nil)
                     holders[ticket] = session
                 case .refuse(let ticket, _): #expect(waiting.remove(ticket) != nil)
-                case .setTimer: break
+                case .tell(let holder, let count):
+                    #expect(holders[holder.ticket] == holder.session && count == waiting.count)
+                    #expect(now - holder.since >= PolicyNumbers.controlPatience)
+                    #expect(told.insert(holder.ticket).inserted)
                 }
             }
             #expect(!holders.isEmpty || waiting.isEmpty)
+            #expect(control.holder.map(\.ticket) == holders.keys.first)
+            #expect(control.concerns { _ in true } == !holders.isEmpty)
+            #expect(control.due == nil || !waiting.isEmpty)
         }
     }
 }

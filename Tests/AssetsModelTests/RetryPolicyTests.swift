@@ -38,6 +38,19 @@ struct RetryPolicyTests {
         Row(transferClass: .essential, kind: .storage, patience: .zero),
     ]
 
+    @Test("A connection that breaks right after a pause broke because of it, any other failure did not")
+    func pauses() {
+        let pausedAt = Duration.seconds(100)
+        func isOfPause(_ kind: Interruption.Kind, after time: Duration) -> Bool {
+            RetryPolicy.isOfPause(interruption(kind), pausedAt: pausedAt, now: pausedAt + time)
+        }
+        let most = PolicyNumbers.pauseBlameMax
+        #expect(isOfPause(.broken, after: .zero) && isOfPause(.broken, after: most - .nanoseconds(1)))
+        #expect(!isOfPause(.broken, after: most) && !isOfPause(.broken, after: .seconds(-1)))
+        for kind in [Interruption.Kind.unreachable, .server, .storage] { #expect(!isOfPause(kind, after: .zero)) }
+        #expect(!RetryPolicy.isOfPause(interruption(.broken), pausedAt: nil, now: pausedAt))
+    }
+
     @Test("Patience depends on who waits and on what went wrong", arguments: rows)
     func patience(_ row: Row) {
         let now = Duration.seconds(1_000_000)
@@ -46,12 +59,12 @@ struct RetryPolicyTests {
         let late = RetryHistory(failures: 3, firstFailure: now - row.patience)
         let end = now + .milliseconds(1)
         if row.patience > .zero {
-            let decision = RetryPolicy.decide(row.transferClass, inTime, failed, now: now, random: .max)
+            let decision = RetryPolicy().decide(row.transferClass, inTime, failed, now: now, random: .max)
             // A last attempt is made when the time is up.
             #expect(decision == .retry(at: end))
         }
         #expect(
-            RetryPolicy.decide(row.transferClass, late, failed, now: now, random: 0) == .fail(failed.failure))
+            RetryPolicy().decide(row.transferClass, late, failed, now: now, random: 0) == .fail(failed.failure))
     }
 
     @Test(
@@ -60,7 +73,7 @@ struct RetryPolicyTests {
     func pauses(failures: Int, least: Double, most: Double) throws {
         let history = RetryHistory(failures: failures, firstFailure: .zero)
         func drawn(_ random: UInt64) throws -> Double {
-            let decision = RetryPolicy.decide(.background, history, interruption(.server), now: .zero, random: random)
+            let decision = RetryPolicy().decide(.background, history, interruption(.server), now: .zero, random: random)
             return try #require(pause(decision, from: .zero)) / .seconds(1)
         }
         #expect(try drawn(0) == least)
@@ -74,14 +87,75 @@ struct RetryPolicyTests {
         arguments: [
             (TransferClass.background, Duration.seconds(0), Duration.seconds(1)),
             (.background, .seconds(42), .seconds(42)),
-            (.background, .seconds(4000), .seconds(300)), (.essential, .seconds(12), .seconds(12)),
-            (.essential, .seconds(200), .seconds(30)), (.foreground, .seconds(200), .seconds(200)),
+            (.background, .seconds(3000), .seconds(3000)), (.background, .seconds(4000), .seconds(3600)),
+            (.essential, .seconds(12), .seconds(12)), (.essential, .seconds(200), .seconds(30)),
+            (.foreground, .seconds(200), .seconds(200)), (.foreground, .seconds(400), .seconds(300)),
         ])
     func retryAfter(transferClass: TransferClass, asked: Duration, expected: Duration) {
         let history = RetryHistory(failures: 1, firstFailure: .zero)
         let failed = interruption(.server, retryAfter: asked)
-        let decision = RetryPolicy.decide(transferClass, history, failed, now: .zero, random: 7)
+        let decision = RetryPolicy().decide(transferClass, history, failed, now: .zero, random: 7)
         #expect(decision == .retry(at: expected))
+    }
+
+    @Test("Nobody comes back before the time that a server named, and not all at that time")
+    func retryAfterSpread() throws {
+        let history = RetryHistory(failures: 1, firstFailure: .zero)
+        func drawn(_ asked: Duration, _ random: UInt64) throws -> Double {
+            let failed = interruption(.server, retryAfter: asked)
+            let decision = RetryPolicy().decide(.background, history, failed, now: .zero, random: random)
+            return try #require(pause(decision, from: .zero)) / .seconds(1)
+        }
+        #expect(try drawn(.seconds(100), 0) == 100)
+        #expect(try drawn(.seconds(100), .max) > 109 && drawn(.seconds(100), .max) <= 110)
+        #expect(try drawn(.seconds(2), .max) > 2.9 && drawn(.seconds(2), .max) <= 3)
+    }
+
+    @Test("What is watched waits without being tried, as long as patience lasts")
+    func watched() {
+        let history = RetryHistory(failures: 1, firstFailure: .zero)
+        let watched = RetrySurroundings(isWatched: true)
+        for (transferClass, patience) in [
+            (TransferClass.background, 86400), (.foreground, 3), (.essential, 5),
+        ] {
+            func decide(at now: Duration) -> RetryDecision {
+                RetryPolicy().decide(transferClass, history, .offline, now: now, random: 7, watched)
+            }
+            #expect(decide(at: .seconds(1)) == .wait(until: .seconds(patience)))
+            #expect(decide(at: .seconds(patience)) == .fail(Interruption.offline.failure))
+        }
+    }
+
+    @Test("A failure that another network has overtaken is tried again at once, one of the server is not")
+    func newNetwork() throws {
+        let history = RetryHistory(failures: 9, firstFailure: .zero)
+        func paused(_ kind: Interruption.Kind, _ reason: Reason, _ random: UInt64) throws -> Duration {
+            var failed = interruption(kind)
+            failed.reason = reason
+            let decision = RetryPolicy().decide(
+                .background, history, failed, now: .zero, random: random, RetrySurroundings(hasNewNetwork: true))
+            return try #require(pause(decision, from: .zero))
+        }
+        for (kind, reason) in [
+            (Interruption.Kind.unreachable, Reason.network), (.unreachable, .certificate), (.broken, .network),
+            (.broken, .stall),
+        ] {
+            #expect(try paused(kind, reason, 0) == .zero)
+            #expect(try paused(kind, reason, .max) <= .milliseconds(500))
+        }
+        #expect(try paused(.server, .http, .max) > .seconds(200))
+        #expect(try paused(.broken, .http, .max) > .seconds(200))
+    }
+
+    @Test("A device's own patience holds for its background downloads only")
+    func ownPatience() {
+        let policy = RetryPolicy(patience: .seconds(60))
+        let history = RetryHistory(failures: 4, firstFailure: .zero)
+        func decide(_ transferClass: TransferClass) -> RetryDecision {
+            policy.decide(transferClass, history, interruption(.server), now: .seconds(59), random: .max)
+        }
+        #expect(decide(.background) == .retry(at: .seconds(60)))
+        #expect(decide(.essential) == .fail(interruption(.server).failure))
     }
 
     @Test("A byte makes the count start anew")

@@ -30,10 +30,10 @@ private func plan(
 extension TransferPlan.Action {
     /// The answers to servers in a request.
     fileprivate var sent: [String]? {
-        guard case .request(let hop, _) = self else { return nil }
+        guard case .request(let hop) = self else { return nil }
         return hop.headers.filter { ASCIIText.isEqual($0.name, "Authorization") }.map(\.value)
     }
-    fileprivate var url: String? { if case .request(let hop, _) = self { hop.url } else { nil } }
+    fileprivate var url: String? { if case .request(let hop) = self { hop.url } else { nil } }
     fileprivate var challenge: ServerChallenge? { if case .challenge(let challenge) = self { challenge } else { nil } }
 }
 
@@ -161,7 +161,7 @@ struct TransferAuthenticationTests {
         let note = ResumePoint(etag: "\"v\"", lastModified: nil, total: 100, syncedOffset: 40, storageEpoch: "here")
         var plan = plan([SpaceCredential(space: space(), credential: right)], resume: note)
         _ = plan.begin()
-        guard case .request(let hop, keeping: 40) = plan.head(asks()) else {
+        guard case .request(let hop) = plan.head(asks()) else {
             Issue.record("not asked again")
             return
         }

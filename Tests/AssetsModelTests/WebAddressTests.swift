@@ -32,6 +32,8 @@ struct WebAddressTests {
             "https://[zz::]/", "https://bücher.example/", "https://a.example/\n", "ftp://a.example/",
             "file:///etc/passwd",
             "javascript:1", "https://.a.example/", "https://a.example:-1/", "https://[::1]x/",
+            // Less one dot it would be another host to who reads it again.
+            "https://a.example../", "https://a..example/", "https://./", "https://../",
         ])
     func refuses(text: String) {
         #expect(throws: WebAddress.Problem.self) { try WebAddress(text) }
