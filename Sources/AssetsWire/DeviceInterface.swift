@@ -103,11 +103,13 @@ package enum DeviceInterface {
         /// Why it waits or failed; empty otherwise.
         package var reason: String
         package var detail: String
+        /// When it is tried next, in calendar seconds since 1970; 0 when that is not a matter of time.
+        package var nextTry: Double
 
         package init(
             app: String, identifier: String, uniqueIdentifier: String, kind: String, url: String, group: String,
             essential: Bool, priority: Int64, transferClass: String, state: String, received: Int64, expected: Int64,
-            attempts: Int64, reason: String, detail: String
+            attempts: Int64, reason: String, detail: String, nextTry: Double
         ) {
             self.app = app
             self.identifier = identifier
@@ -124,6 +126,7 @@ package enum DeviceInterface {
             self.attempts = attempts
             self.reason = reason
             self.detail = detail
+            self.nextTry = nextTry
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -142,6 +145,35 @@ package enum DeviceInterface {
             case attempts
             case reason
             case detail
+            case nextTry = "next_try"
+        }
+    }
+
+    /// A setting: its value as people may see it.
+    package struct Setting: Codable, Hashable, Sendable {
+        package var name: String
+        package var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// One layer of the sandbox of extensions.
+    package struct SandboxLayer: Codable, Hashable, Sendable {
+        package var name: String
+        package var active: Bool
+        /// What it is made of; why it is missing.
+        package var detail: String
+        /// What an extension can do because of what is missing, a sentence each.
+        package var weaker: [String]
+
+        package init(name: String, active: Bool, detail: String, weaker: [String]) {
+            self.name = name
+            self.active = active
+            self.detail = detail
+            self.weaker = weaker
         }
     }
 
@@ -178,13 +210,18 @@ package enum DeviceInterface {
             package var version: String
             package var process: Int64
             package var developerMode: Bool
+            package var settings: [Setting]
 
-            package init(device: String, root: String, version: String, process: Int64, developerMode: Bool) {
+            package init(
+                device: String, root: String, version: String, process: Int64, developerMode: Bool,
+                settings: [Setting] = []
+            ) {
                 self.device = device
                 self.root = root
                 self.version = version
                 self.process = process
                 self.developerMode = developerMode
+                self.settings = settings
             }
 
             private enum CodingKeys: String, CodingKey {
@@ -193,6 +230,20 @@ package enum DeviceInterface {
                 case version
                 case process
                 case developerMode = "developer_mode"
+                case settings
+            }
+        }
+    }
+
+    /// What extensions are closed off with on this machine, found out by trying when the service started.
+    package enum Sandbox: WireMethod {
+        package static let name = "org.backgroundassets.Device.Sandbox"
+        package typealias Parameters = Nothing
+        package struct Reply: Codable, Hashable, Sendable {
+            package var layers: [SandboxLayer]
+
+            package init(layers: [SandboxLayer]) {
+                self.layers = layers
             }
         }
     }
@@ -344,6 +395,22 @@ package enum DeviceInterface {
         }
     }
 
+    /// Developer Mode only: has the app's extension asked at once as on an occasion: "install", "update" or "periodic".
+    /// First its manifest is fetched. The answer says that the event was taken; the journal tells what came of it.
+    package enum Simulate: WireMethod {
+        package static let name = "org.backgroundassets.Device.Simulate"
+        package struct Parameters: Codable, Hashable, Sendable {
+            package var app: String
+            package var event: String
+
+            package init(app: String, event: String) {
+                self.app = app
+                self.event = event
+            }
+        }
+        package typealias Reply = Nothing
+    }
+
     /// Developer Mode admits unsigned bundles, declared callers and the development certificate authority.
     package enum SetDeveloperMode: WireMethod {
         package static let name = "org.backgroundassets.Device.SetDeveloperMode"
@@ -354,6 +421,13 @@ package enum DeviceInterface {
                 self.on = on
             }
         }
+        package typealias Reply = Nothing
+    }
+
+    /// Changes a setting. What its values are is said in the refusal of another one.
+    package enum SetSetting: WireMethod {
+        package static let name = "org.backgroundassets.Device.SetSetting"
+        package typealias Parameters = Setting
         package typealias Reply = Nothing
     }
 

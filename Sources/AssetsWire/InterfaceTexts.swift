@@ -73,7 +73,25 @@ package enum InterfaceTexts {
             attempts: int,
             # Why it waits or failed; empty otherwise.
             reason: string,
-            detail: string
+            detail: string,
+            # When it is tried next, in calendar seconds since 1970; 0 when that is not a matter of time.
+            next_try: float
+        )
+
+        # A setting: its value as people may see it.
+        type Setting (
+            name: string,
+            value: string
+        )
+
+        # One layer of the sandbox of extensions.
+        type SandboxLayer (
+            name: string,
+            active: bool,
+            # What it is made of; why it is missing.
+            detail: string,
+            # What an extension can do because of what is missing, a sentence each.
+            weaker: []string
         )
 
         type JournalEntry (
@@ -87,14 +105,50 @@ package enum InterfaceTexts {
             detail: string
         )
 
+        # How an app's extension may run. state is "absent", "launching", "running", "idle", "suspended" or "ending".
+        type ExtensionState (
+            state: string,
+            # Seconds of a rolling day: used, and those there are.
+            runtime_used: float,
+            runtime_max: float,
+            # Bytes of memory of its own.
+            memory_max: int,
+            # Why it may not run now; empty where it may.
+            reason: string,
+            detail: string
+        )
+
+        # One process of an extension.
+        type ExtensionRun (
+            # Calendar seconds since 1970; ended_at is 0 where it has not ended, or nobody saw its end.
+            launched_at: float,
+            ended_at: float,
+            # Entry points that were called.
+            calls: int,
+            # Seconds that counted.
+            runtime: float,
+            # Most bytes of memory of its own.
+            memory_peak: int,
+            # What it came close to: "memory" or "runtime" from half of the limit on, "size" beyond what its app declares.
+            warnings: []string,
+            # Why it ended; empty where it was no longer needed.
+            reason: string,
+            detail: string
+        )
+
         # What this service is.
         method Describe() -> (
             device: string,
             root: string,
             version: string,
             process: int,
-            developer_mode: bool
+            developer_mode: bool,
+            # All of them.
+            settings: []Setting
         )
+
+        # What extensions are closed off with on this machine, found out by trying when the service started.
+        method Sandbox() -> (layers: []SandboxLayer)
 
         # Installs an app from a bundle folder or archive, given as absolute path or https URL. source_kind is "store" or
         # "sideload"; with "sideload" the app is launchable at once. A stream: one update for each step or 1/10 s.
@@ -120,8 +174,18 @@ package enum InterfaceTexts {
         # Journal rows after a number, of one app or of all with an empty name. A stream of pages; with follow it goes on.
         method Journal(app: string, after: int, follow: bool) -> (entries: []JournalEntry)
 
+        # Developer Mode only: has the app's extension asked at once as on an occasion: "install", "update" or "periodic". First
+        # its manifest is fetched. The answer says that the event was taken; the journal tells what came of it.
+        method Simulate(app: string, event: string) -> ()
+
+        # What an app's extension may use, and its last runs, the last first.
+        method Extension(app: string) -> (extension: ExtensionState, runs: []ExtensionRun)
+
         # Developer Mode admits unsigned bundles, declared callers and the development certificate authority.
         method SetDeveloperMode(on: bool) -> ()
+
+        # Changes a setting. What its values are is said in the refusal of another one.
+        method SetSetting(name: string, value: string) -> ()
 
         # Whatever was refused or went wrong: a code of the error table, what and why, and what to do next.
         error Refused (code: int, reason: string, remedy: string)
@@ -136,7 +200,7 @@ package enum InterfaceTexts {
         type HeaderField (name: string, value: string)
 
         # kind is "url" or "manifest". state is that of BADownload.State: -1 failed, 0 created, 1 waiting, 2 downloading,
-        # 3 finished. body is base64.
+        # 3 finished. body is base64, sha256 64 hexadecimal digits.
         type Download (
             identifier: string,
             unique_identifier: string,
@@ -150,7 +214,9 @@ package enum InterfaceTexts {
             size: int,
             priority: int,
             kind: string,
-            state: int
+            state: int,
+            # What the file must come to, where the app says so.
+            sha256: ?string
         )
 
         # domain is "BAErrorDomain" or "NSURLErrorDomain".
@@ -215,8 +281,8 @@ package enum InterfaceTexts {
         # failed and finished.
         method SetDelegate(session: string, present: bool) -> ()
 
-        # Answers a failed or finished event. handled false: the delegate has no method for it.
-        method Answer(session: string, number: int, handled: bool) -> ()
+        # Answers failed or finished events, any number of them at once. not_handled: the delegate has no method for them.
+        method Answer(session: string, handled: []int, not_handled: []int) -> ()
 
         # Answers a challenge event. disposition is "use-credential", "default", "cancel", "reject" (ask for the next protection
         # space) or "not-implemented" (the delegate has no method for it). keep true: other downloads of the app may use the
@@ -262,7 +328,9 @@ package enum InterfaceTexts {
             size: int,
             priority: int,
             kind: string,
-            state: int
+            state: int,
+            # What the file must come to, where the app says so.
+            sha256: ?string
         )
 
         type Failure (domain: string, code: int, reason: string)

@@ -183,18 +183,24 @@ package enum ManagerInterface {
         package typealias Reply = Nothing
     }
 
-    /// Answers a failed or finished event. handled false: the delegate has no method for it.
+    /// Answers failed or finished events, any number of them at once. not_handled: the delegate has no method for them.
     package enum Answer: WireMethod {
         package static let name = "org.backgroundassets.Manager.Answer"
         package struct Parameters: Codable, Hashable, Sendable {
             package var session: String
-            package var number: Int64
-            package var handled: Bool
+            package var handled: [Int64]
+            package var notHandled: [Int64]
 
-            package init(session: String, number: Int64, handled: Bool) {
+            package init(session: String, handled: [Int64], notHandled: [Int64]) {
                 self.session = session
-                self.number = number
                 self.handled = handled
+                self.notHandled = notHandled
+            }
+
+            private enum CodingKeys: String, CodingKey {
+                case session
+                case handled
+                case notHandled = "not_handled"
             }
         }
         package typealias Reply = Nothing

@@ -114,20 +114,11 @@ package enum WireCodec {
 
     // MARK: JSON
 
-    private static let encoder: JSONEncoder = {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return encoder
-    }()
-
     private static func finish(_ start: [UInt8], _ parameters: some Encodable) throws(WireError) -> [UInt8] {
-        let encoded: Data
-        do { encoded = try encoder.encode(parameters) } catch { throw .unencodable }
         var message = start
-        message.reserveCapacity(start.count + encoded.count + 20)
         if message.count > 1 { message.append(UInt8(ascii: ",")) }
         message += "\"parameters\":".utf8
-        message += encoded
+        do { message = try WireEncoder.append(parameters, to: message) } catch { throw .unencodable }
         message.append(UInt8(ascii: "}"))
         guard message.count <= WireLimit.messageMax else { throw .tooLong }
         return message
@@ -137,6 +128,7 @@ package enum WireCodec {
         _ type: T.Type, _ frame: UnsafeRawBufferPointer, with decoder: JSONDecoder = JSONDecoder()
     ) throws(WireError) -> T {
         guard let base = frame.baseAddress, frame.count <= WireLimit.messageMax else { throw .malformed }
+        if let value = try? WireDecoder.decode(type, frame, userInfo: decoder.userInfo) { return value }
         // No copy: the data is only read, and not kept.
         let data = Data(
             bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: frame.count, deallocator: .none)

@@ -11,7 +11,7 @@ package struct WireHeaderField: Codable, Hashable, Sendable {
 }
 
 /// kind is "url" or "manifest". state is that of BADownload.State: -1 failed, 0 created, 1 waiting, 2 downloading,
-/// 3 finished. body is base64.
+/// 3 finished. body is base64, sha256 64 hexadecimal digits.
 package struct WireDownload: Codable, Hashable, Sendable {
     package var identifier: String
     package var uniqueIdentifier: String
@@ -26,10 +26,13 @@ package struct WireDownload: Codable, Hashable, Sendable {
     package var priority: Int64
     package var kind: String
     package var state: Int64
+    /// What the file must come to, where the app says so.
+    package var sha256: String?
 
     package init(
         identifier: String, uniqueIdentifier: String, url: String, method: String, headers: [WireHeaderField],
-        body: String, group: String, essential: Bool, size: Int64, priority: Int64, kind: String, state: Int64
+        body: String, group: String, essential: Bool, size: Int64, priority: Int64, kind: String, state: Int64,
+        sha256: String? = nil
     ) {
         self.identifier = identifier
         self.uniqueIdentifier = uniqueIdentifier
@@ -43,6 +46,7 @@ package struct WireDownload: Codable, Hashable, Sendable {
         self.priority = priority
         self.kind = kind
         self.state = state
+        self.sha256 = sha256
     }
 
     private enum CodingKeys: String, CodingKey {
@@ -58,6 +62,7 @@ package struct WireDownload: Codable, Hashable, Sendable {
         case priority
         case kind
         case state
+        case sha256
     }
 }
 

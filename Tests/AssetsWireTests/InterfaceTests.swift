@@ -11,10 +11,12 @@ private let interfaces = [DeviceInterface.interface, ManagerInterface.interface,
 
 /// Every method type of ours.
 private let methods: [any WireMethod.Type] = [
-    DeviceInterface.Describe.self, DeviceInterface.Install.self, DeviceInterface.FollowInstall.self,
+    DeviceInterface.Describe.self, DeviceInterface.Sandbox.self, DeviceInterface.Install.self,
+    DeviceInterface.FollowInstall.self,
     DeviceInterface.CancelInstall.self, DeviceInterface.Uninstall.self, DeviceInterface.Launch.self,
     DeviceInterface.Apps.self, DeviceInterface.Downloads.self, DeviceInterface.Journal.self,
-    DeviceInterface.SetDeveloperMode.self,
+    DeviceInterface.Extension.self, DeviceInterface.Simulate.self, DeviceInterface.SetDeveloperMode.self,
+    DeviceInterface.SetSetting.self,
     ManagerInterface.Declare.self, ManagerInterface.Identity.self, ManagerInterface.Schedule.self,
     ManagerInterface.StartForeground.self, ManagerInterface.Cancel.self, ManagerInterface.CurrentDownloads.self,
     ManagerInterface.Events.self, ManagerInterface.SetDelegate.self, ManagerInterface.Answer.self,

@@ -124,15 +124,15 @@ private typealias Describe = DeviceInterface.Describe
         arguments: [
             (#"{"method": "m", "parameters": {}}"#, "session"),
             (#"{"method": "m"}"#, "session"),
-            (#"{"method": "m", "parameters": {"session": 1, "number": 1, "handled": true}}"#, "session"),
-            (#"{"method": "m", "parameters": {"session": "s", "number": 1.5, "handled": true}}"#, "parameters"),
-            (#"{"method": "m", "parameters": {"session": "s", "number": 1e300, "handled": true}}"#, "parameters"),
-            (#"{"method": "m", "parameters": {"session": "s", "number": 1, "handled": null}}"#, "handled"),
+            (#"{"method": "m", "parameters": {"session": 1, "ticket": 1}}"#, "session"),
+            (#"{"method": "m", "parameters": {"session": "s", "ticket": 1.5}}"#, "parameters"),
+            (#"{"method": "m", "parameters": {"session": "s", "ticket": 1e300}}"#, "parameters"),
+            (#"{"method": "m", "parameters": {"session": "s", "ticket": null}}"#, "ticket"),
             (#"{"method": "m", "parameters": []}"#, "parameters"),
         ])
     func invalidParameter(text: String, name: String) {
         #expect(throws: WireError.invalidParameter(name)) {
-            try withFrame(text) { try WireCodec.decodeParameters(ManagerInterface.Answer.self, $0) }
+            try withFrame(text) { try WireCodec.decodeParameters(ManagerInterface.ReleaseControl.self, $0) }
         }
     }
 
@@ -159,6 +159,52 @@ private typealias Describe = DeviceInterface.Describe
         let update = DeviceInterface.InstallUpdate(
             install: "", app: "", phase: "", fraction: .nan, received: 0, expected: 0, detail: "", code: 0, remedy: "")
         #expect(throws: WireError.unencodable) { try WireCodec.reply(Install.self, .init(update: update)) }
+    }
+
+    @Test("What is read in one go is what a general decoder reads", arguments: 1...20 as ClosedRange<UInt64>)
+    func decoders(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let download = WireDownload(
+            identifier: "ä", uniqueIdentifier: "u", url: "https://a.example.com/x?y=1", method: "GET",
+            headers: [.init(name: "Accept", value: "*/*")], body: "", group: "g", essential: true, size: 1 << 40,
+            priority: -1000, kind: "url", state: 2)
+        let event = ManagerInterface.Event(kind: "finished", number: 12, download: download, path: "/tmp/a b")
+        let original = try WireEncoder.append(ManagerInterface.Events.Reply(events: [event, event]), to: [])
+        var read = 0
+        for round in 0..<500 {
+            var bytes = [UInt8](original)
+            for _ in 0..<(round == 0 ? 0 : Int.random(in: 1...3, using: &random)) {
+                let place = Int.random(in: 0..<bytes.count, using: &random)
+                switch Int.random(in: 0..<3, using: &random) {
+                case 0: bytes[place] = UInt8.random(in: .min ... .max, using: &random)
+                case 1: bytes.remove(at: place)
+                default: bytes.insert(UInt8(ascii: "0"), at: place)
+                }
+            }
+            let ours = withFrame(bytes) { try? WireDecoder.decode(ManagerInterface.Events.Reply.self, $0) }
+            guard let ours else { continue }
+            read += 1
+            let theirs = try? JSONDecoder().decode(ManagerInterface.Events.Reply.self, from: Data(bytes))
+            #expect(ours == theirs, "seed \(seed): \(String(decoding: bytes, as: UTF8.self))")
+        }
+        #expect(read > 20)
+    }
+
+    @Test("What is written in one go is what a general decoder reads")
+    func encoder() throws {
+        let text = "\u{0}\u{1F}\"\\/\n\r\té\u{10FFFF}"
+        let entry = DeviceInterface.JournalEntry(
+            number: .min, time: 1_700_000_000.123456, event: text, reason: "", app: "", download: "", detail: text)
+        let reply = DeviceInterface.Journal.Reply(entries: [entry, entry])
+        let bytes = try WireEncoder.append(reply, to: [])
+        #expect(try JSONDecoder().decode(DeviceInterface.Journal.Reply.self, from: Data(bytes)) == reply)
+        #expect(try WireEncoder.append(Nothing(), to: []) == Array("{}".utf8))
+        #expect(
+            try WireEncoder.append(DeviceInterface.Journal.Reply(entries: []), to: []) == Array(#"{"entries":[]}"#.utf8)
+        )
+        let launch = DeviceInterface.Launch.Reply(executable: "/x", environment: ["A": "1", "B": ""])
+        let launched = try WireEncoder.append(launch, to: [])
+        #expect(try JSONDecoder().decode(DeviceInterface.Launch.Reply.self, from: Data(launched)) == launch)
     }
 
     @Test("Changed messages never do worse than an error", arguments: 1...20 as ClosedRange<UInt64>)
