@@ -1,4 +1,5 @@
-// One running extension: its process, its entry-point socket and what it prints.
+// One running extension: its process, its entry-point socket, its memory and what it prints.
+package import AssetsModel
 package import AssetsOS
 internal import Glibc
 
@@ -14,7 +15,7 @@ package final class ExtensionProcess: @unchecked Sendable {
     private static let outputLinesMax = 200
 
     package let child: ChildProcess
-    private let loop: EventLoop
+    let loop: EventLoop
     private var connection: FrameConnection?
     private let output: Descriptor
     private var partialLine: [UInt8] = []
@@ -22,16 +23,37 @@ package final class ExtensionProcess: @unchecked Sendable {
     private let print: @Sendable (String) -> Void
 
     package private(set) var exit: ChildExit?
-    private var exitWaiters: [CheckedContinuation<Void, Never>] = []
     private var frameWaiter: CheckedContinuation<[UInt8]?, Never>?
-    private var frames: [[UInt8]] = []
+    /// Came before somebody asked for it. One: nothing more is read until it was taken.
+    private var earlyFrame: [UInt8]?
+    /// An entry point runs: only then it has anything to say.
+    private var isAsked = false
+    /// Why we killed it, where the process itself gave the reason.
+    package private(set) var violation: String?
+    /// The answer to the announcement of its end, and who waits for it.
+    private var endAnswer: (frame: [UInt8], noted: () -> Void)?
+    /// Told of the reaped process, after everybody who waits in a call.
+    package var whenReaped: (@Sendable (ExtensionProcess) -> Void)?
+
+    private let memory: ProcessMemory?
+    private var rule = MemoryRule()
+    private var memoryTimer: TimerToken?
+    private let memoryChanged: @Sendable (MemoryRule.Verdict, _ peak: Int64) -> Void
+    var stopAttempt = 0
+
+    /// The most memory of its own that was seen, in bytes.
+    package var memoryPeak: Int64 { rule.peak }
 
     /// Takes over a child, the service's end of its entry-point socket and the reading end of its output.
     package init(
         child: consuming ChildProcess, entry: consuming Descriptor, output: consuming Descriptor, loop: EventLoop,
-        limits: FrameConnection.Limits, print: @escaping @Sendable (String) -> Void
+        limits: FrameConnection.Limits, print: @escaping @Sendable (String) -> Void,
+        memoryChanged: @escaping @Sendable (MemoryRule.Verdict, _ peak: Int64) -> Void = { _, _ in }
     ) throws(SystemCallError) {
         self.child = child
+        self.memoryChanged = memoryChanged
+        // A process that has ended already has nothing to be watched.
+        memory = try? ProcessMemory(of: self.child.process)
         self.output = output
         self.loop = loop
         self.print = print
@@ -53,8 +75,10 @@ package final class ExtensionProcess: @unchecked Sendable {
     package func nextFrame() async -> [UInt8]? {
         await withCheckedContinuation { continuation in
             // Asked in here, because this body may run as a job of its own, after others.
-            if !frames.isEmpty {
-                continuation.resume(returning: frames.removeFirst())
+            if let frame = earlyFrame {
+                earlyFrame = nil
+                connection?.release()
+                continuation.resume(returning: frame)
             } else if connection?.isOpen == true {
                 frameWaiter = continuation
             } else {
@@ -63,12 +87,29 @@ package final class ExtensionProcess: @unchecked Sendable {
         }
     }
 
+    /// False when it has said something that nobody asked for.
+    package func beginCall() -> Bool {
+        guard earlyFrame == nil else { return false }
+        isAsked = true
+        return true
+    }
+
+    package func endCall() { isAsked = false }
+
     private func received(_ frame: [UInt8]?) {
+        if let answer = endAnswer, frame == answer.frame {
+            endAnswer = nil
+            return answer.noted()
+        }
         if let waiter = frameWaiter {
             frameWaiter = nil
             waiter.resume(returning: frame)
         } else if let frame {
-            frames.append(frame)
+            connection?.hold()
+            earlyFrame = frame
+            guard !isAsked, violation == nil else { return }
+            violation = "it spoke without being asked"
+            kill()
         }
     }
 
@@ -76,19 +117,17 @@ package final class ExtensionProcess: @unchecked Sendable {
 
     package func kill() { child.sendToGroup(signal: SIGKILL) }
 
+    /// Tells of its end. Where an entry point runs its answer may come before or after this one's.
+    package func announceEnd(_ frame: [UInt8], answer: [UInt8], noted: @escaping () -> Void) {
+        endAnswer = (answer, noted)
+        send(frame)
+    }
+
     /// Asks by closing the entry-point socket, at which the runtime exits.
     package func closeEntry() {
         connection?.close()
         connection = nil
         received(nil)
-    }
-
-    /// Returns when the process was reaped.
-    package func reaped() async {
-        await withCheckedContinuation { continuation in
-            // Asked in here, because this body may run as a job of its own, after others.
-            if exit == nil { exitWaiters.append(continuation) } else { continuation.resume() }
-        }
     }
 
     private func ended(_ exit: ChildExit) {
@@ -98,10 +137,34 @@ package final class ExtensionProcess: @unchecked Sendable {
         if !partialLine.isEmpty { printLine() }
         loop.unwatch(output.rawValue)
         self.exit = exit
+        unwatchMemory()
         closeEntry()
-        let waiters = exitWaiters
-        exitWaiters = []
-        for waiter in waiters { waiter.resume() }
+        whenReaped?(self)
+        whenReaped = nil
+    }
+
+    // MARK: Memory
+
+    /// Looks at its memory every few milliseconds from now on: what it does in between is bounded by its resource limits.
+    package func watchMemory() {
+        guard memoryTimer == nil, exit == nil else { return }
+        lookAtMemory()
+    }
+
+    /// A stopped process takes none.
+    package func unwatchMemory() {
+        if let memoryTimer { loop.cancel(memoryTimer) }
+        memoryTimer = nil
+    }
+
+    private func lookAtMemory() {
+        memoryTimer = nil
+        guard let use = memory?.read() else { return }
+        let verdict = rule.observe(use)
+        if verdict != .fine { memoryChanged(verdict, rule.peak) }
+        // Who has too much is being killed.
+        guard verdict != .tooMuch else { return }
+        memoryTimer = loop.schedule(after: PolicyNumbers.memoryLook) { [weak self] in self?.lookAtMemory() }
     }
 
     // MARK: Output

@@ -1,10 +1,11 @@
-// Starts one downloader extension: everything that has to hold before the app's own code runs is set here.
+// Starts one downloader extension: reads the description of its box, enters the box and becomes the extension.
 //
-// usage: extension-launcher <pid of the service> <folder to start in> <executable> [argument...]
+// usage: extension-launcher, by the service only
 //
-// Descriptors 0-2 are /dev/null and the journal pipe, 3-5 the entry points, requests and events of the extension; the
-// service closed all others. The environment is passed on as it is, but for BACKGROUNDASSETS_PRELOAD: the library that it
-// names is loaded into the extension, and not into the launcher.
+// Descriptors 0-2 are /dev/null and the journal pipe, 3-5 the entry points, requests and events of the extension, 6 the
+// lock of its container and 7 the description; the service closed all others. What cannot be done as described is said on
+// standard error, and the extension does not run: nothing is left out by itself.
+import AssetsSandbox
 import CLinux
 import Glibc
 
@@ -24,39 +25,91 @@ func fail(_ failure: LaunchFailure, _ text: String) -> Never {
 
 func reason() -> String { String(cString: strerror(errno)) }
 
+/// Ends the launcher where a call answers -1.
+@discardableResult
+func must(_ what: @autoclosure () -> String, _ result: Int32) -> Int32 {
+    if result == -1 { fail(.confinement, "\(what()): \(reason())") }
+    return result
+}
+
+/// The description, to its end.
+func readDescription() -> SandboxDescription {
+    var bytes = [UInt8](repeating: 0, count: SandboxDescription.bytesMax)
+    var count = 0
+    while count < bytes.count {
+        let got = bytes.withUnsafeMutableBytes {
+            read(SandboxDescriptor.description, $0.baseAddress?.advanced(by: count), $0.count - count)
+        }
+        if got == -1 && errno == EINTR { continue }
+        guard got > 0 else { break }
+        count += got
+    }
+    close(SandboxDescriptor.description)
+    guard let description = SandboxDescription(bytes: Array(bytes.prefix(count))) else {
+        fail(.usage, "started by the asset service only")
+    }
+    return description
+}
+
 /// The extension dies with the service's thread that started it, also while it is stopped.
-func bindLife(toService pid: pid_t) {
-    guard clinux_set_parent_death_signal(SIGKILL) == 0 else { fail(.confinement, "parent death signal: \(reason())") }
-    // The service may have died before the signal was asked for.
-    guard getppid() == pid else { fail(.orphaned, "the service is gone") }
-}
-
-/// The box around the app's code, in the order in which its parts have to be closed.
-func confine() {
-    var noCore = rlimit(rlim_cur: 0, rlim_max: 0)
-    guard setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &noCore) == 0 else {
-        fail(.confinement, "core limit: \(reason())")
-    }
-    guard clinux_no_new_privileges() == 0 else { fail(.confinement, "no-new-privs: \(reason())") }
-}
-
-/// Has the loader of programs load the library that repairs Foundation.
-func preload() {
-    guard let library = getenv("BACKGROUNDASSETS_PRELOAD") else { return }
-    guard setenv("LD_PRELOAD", library, 1) == 0, unsetenv("BACKGROUNDASSETS_PRELOAD") == 0 else {
-        fail(.confinement, "environment: \(reason())")
+func bindLife(to service: Int32) {
+    must("parent death signal", clinux_set_parent_death_signal(SIGKILL))
+    // The service may have died before the signal was asked for. A process namespace of its own knows no parent; but then
+    // the service's end of the entry points is closed.
+    let parent = getppid()
+    guard parent == service || parent == 0, clinux_is_hung_up(SandboxDescriptor.entryPoints) == 0 else {
+        fail(.orphaned, "the service is gone")
     }
 }
 
-let arguments = CommandLine.arguments
-guard arguments.count >= 4, let service = pid_t(arguments[1]) else {
-    fail(.usage, "usage: extension-launcher <pid of the service> <folder> <executable> [argument...]")
+/// The process itself: what it may use, and how urgent it is.
+func limit(_ description: SandboxDescription) {
+    for limit in description.limits {
+        must("limit \(limit.resource)", clinux_set_limit(limit.resource, limit.value))
+    }
+    if description.priority.nice != 0 {
+        must("nice", setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, description.priority.nice))
+    }
+    if let level = description.priority.disk { must("disk priority", clinux_set_disk_level(level)) }
 }
-bindLife(toService: service)
-guard chdir(arguments[2]) == 0 else { fail(.confinement, "\(arguments[2]): \(reason())") }
-confine()
-preload()
-var argv: [UnsafeMutablePointer<CChar>?] = arguments.dropFirst(3).map { strdup($0) }
-argv.append(nil)
-execv(arguments[3], argv)
-fail(.exec, "\(arguments[3]): \(reason())")
+
+/// Files, TCP, signals and abstract sockets.
+func enterLandlock(_ description: SandboxDescription) {
+    let abilities = description.landlock
+    let ruleset = must(
+        "Landlock", clinux_landlock_create(abilities.files.rawValue, abilities.network, abilities.scopes))
+    for grant in description.grants {
+        guard let rights = grant.rights(handled: abilities.files) else { continue }
+        let place = must(grant.path, clinux_open_place(grant.path))
+        must("Landlock for \(grant.path)", clinux_landlock_allow(ruleset, place, rights.rawValue))
+        close(place)
+    }
+    must("Landlock", clinux_landlock_restrict(ruleset, 0))
+    close(ruleset)
+}
+
+/// System calls. The last wall, because the others are made of calls that it refuses.
+func enterFilter(_ description: SandboxDescription) {
+    let filter = FilterProgram.replacing(
+        SystemCallRule.ownProcess, with: UInt32(bitPattern: getpid()), in: description.filter)
+    must("call filter", filter.withUnsafeBytes { clinux_seccomp_filter($0.baseAddress, $0.count, 0) })
+}
+
+func become(_ description: SandboxDescription) -> Never {
+    let arguments = CStrings([description.program] + description.arguments)
+    let environment = CStrings(description.environment)
+    if description.layers.contains(.seccomp) { enterFilter(description) }
+    if description.isTrial { exit(0) }
+    execve(description.program, arguments.pointers, environment.pointers)
+    fail(.exec, "\(description.program): \(reason())")
+}
+
+let description = readDescription()
+limit(description)
+if description.layers.contains(.namespaces) { EmptyRoot(of: description).enter() }
+must("capabilities", clinux_drop_capabilities())
+must("no-new-privs", clinux_no_new_privileges())
+must(description.folder, chdir(description.folder))
+bindLife(to: description.service)
+if description.layers.contains(.landlock) { enterLandlock(description) }
+become(description)
