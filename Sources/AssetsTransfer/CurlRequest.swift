@@ -1,5 +1,6 @@
 // One request as libcurl's easy handle.
 internal import AssetsModel
+internal import AssetsOS
 internal import CCurl
 
 /// An easy handle with all that belongs to it; freed exactly once, after it has left the multi handle.
@@ -16,6 +17,10 @@ final class CurlRequest {
     /// The failure to tell instead of what libcurl makes of an aborted transfer.
     var ownFailure: TransportFailure?
     var isPaused = false
+    /// Whether others go before it.
+    var isDiscretionary = false
+    private var socket: Int32?
+    private var usesProxy = false
     unowned let transport: CurlTransport
     var reader = ResponseHeadReader()
     private var fields: UnsafeMutablePointer<curl_slist>?
@@ -41,12 +46,13 @@ final class CurlRequest {
     }
 
     /// False when the request cannot be made.
-    func configure(_ request: TransportRequest, _ trust: CurlTrust) -> Bool {
+    func configure(_ request: TransportRequest, _ trust: CurlTrust, allowsHTTP2: Bool) -> Bool {
         var setup = CurlSetup(easy: easy)
         setup.set(CURLOPT_URL, request.url)
         setup.set(CURLOPT_PROTOCOLS_STR, request.allowsHTTP ? "http,https" : "https")
         setup.set(CURLOPT_FOLLOWLOCATION, 0)
-        setup.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        let isShared = allowsHTTP2 && request.allowsHTTP2
+        setup.set(CURLOPT_HTTP_VERSION, isShared ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
         setup.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         setup.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         setup.set(CURLOPT_NETRC, 0)
@@ -60,19 +66,29 @@ final class CurlRequest {
         setup.set(CURLOPT_LOW_SPEED_TIME, max(1, request.stallTimeout.milliseconds / 1000))
         setup.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
         setup.set(CURLOPT_ERRORBUFFER, UnsafeMutableRawPointer(message))
-        if let address = try? WebAddress(request.url), RequestOrigin.isLoopback(address.host) {
-            // No proxy stands between us and ourselves.
-            setup.set(CURLOPT_PROXY, "")
-        }
+        setProxy(request.proxy, &setup)
+        transport.sockets.watch(&setup)
         trust.apply(to: &setup, withExtra: request.trustsExtraAuthorities)
         // libcurl compares pins before it gives a request a connection of another.
         if !request.pins.isEmpty {
             setup.set(CURLOPT_PINNEDPUBLICKEY, request.pins.map { "sha256//" + $0 }.joined(separator: ";"))
         }
+        isDiscretionary = request.isDiscretionary
         setMethod(request, &setup)
         setFields(request, &setup)
         setCallbacks(&setup)
         return setup.isComplete
+    }
+
+    /// Never what libcurl finds in the environment: which proxy is used was decided, and its credentials stay out of the
+    /// URL, which libcurl shows in its messages.
+    private func setProxy(_ proxy: ProxyServer?, _ setup: inout CurlSetup) {
+        usesProxy = proxy != nil
+        setup.set(CURLOPT_PROXY, proxy?.description ?? "")
+        setup.set(CURLOPT_NOPROXY, "")
+        guard let proxy else { return }
+        if let user = proxy.user { setup.set(CURLOPT_PROXYUSERNAME, user) }
+        if let password = proxy.password { setup.set(CURLOPT_PROXYPASSWORD, password) }
     }
 
     private func setMethod(_ request: TransportRequest, _ setup: inout CurlSetup) {
@@ -130,12 +146,27 @@ final class CurlRequest {
                 }, me))
     }
 
+    /// libcurl uses this socket for it from now on, or none. It may have served another request before.
+    func uses(_ socket: Int32?) {
+        guard socket != self.socket else { return }
+        self.socket = socket
+        markSocket()
+    }
+
+    /// Has the kernel and the network treat what is sent as the request is to be treated.
+    func markSocket() {
+        if let socket { SocketPriority.set(socket, isDiscretionary: isDiscretionary) }
+    }
+
     /// What libcurl's result means; nil for success.
     func failure(_ code: CURLcode) -> TransportFailure? {
         if let ownFailure { return ownFailure }
         guard code != CURLE_OK else { return nil }
         let text = message[0] != 0 ? String(cString: message) : String(cString: curl_easy_strerror(code))
-        return CurlFailure.describe(code, text, osError: info(CURLINFO_OS_ERRNO), isConnected: isConnected)
+        return CurlFailure(
+            code: code, text: text, osError: info(CURLINFO_OS_ERRNO), isConnected: isConnected, usesProxy: usesProxy,
+            connectStatus: info(CURLINFO_HTTP_CONNECTCODE), verifyResult: info(CURLINFO_SSL_VERIFYRESULT)
+        ).described
     }
 
     private func info(_ which: CURLINFO) -> Int {

@@ -1,5 +1,5 @@
 // The transport of production: libcurl's multi interface, driven by one event loop.
-internal import AssetsModel
+package import AssetsModel
 package import AssetsOS
 internal import CCurl
 internal import Glibc
@@ -12,21 +12,29 @@ package final class CurlTransport: Transport {
     package struct Options: Sendable {
         /// A file of certificates in PEM form that are believed beside the machine's.
         package var extraAuthorities: String?
-        /// Connections to one host, and to all; a request beyond them waits for its turn.
-        package var hostConnectionsMax = 6
-        package var connectionsMax = 16
+        /// Connections at a time. As many as may run of transfers: who is started has a connection, and does not wait for
+        /// one in libcurl, where the time would count as a stall.
+        package var connectionsMax = PolicyNumbers.foregroundTransfersMax + PolicyNumbers.backgroundTransfersMax
+        /// nil for what this libcurl is safe with.
+        package var allowsHTTP2: Bool?
+        package var idleConnectionMax = PolicyNumbers.idleConnectionMax
         package init(extraAuthorities: String? = nil) { self.extraAuthorities = extraAuthorities }
     }
 
     private let loop: EventLoop
-    private let multi: UnsafeMutableRawPointer
+    private var multi: UnsafeMutableRawPointer
+    private let options: Options
+    private let allowsHTTP2: Bool
     private let trust: CurlTrust
+    let sockets = CurlSockets()
     private var requests: [TransportTask: CurlRequest] = [:]
     private var tasks: [UnsafeMutableRawPointer: TransportTask] = [:]
     /// Requests that could not be made and whose handlers are told in a moment.
     private var failing: [TransportTask: any TransportHandler] = [:]
     private var watched: Set<Int32> = []
     private var timer: TimerToken?
+    /// Closes the connections that nobody uses.
+    private var idleTimer: TimerToken?
     private var lastNumber: UInt64 = 0
     private var isStopped = false
     /// libcurl must not be called from its own callbacks; what handlers ask for there is done right after.
@@ -49,16 +57,30 @@ package final class CurlTransport: Transport {
         }
     }
 
+    /// Whether transfers may share connections by HTTP/2 with the libcurl that runs here, and why.
+    package static let http2: HTTP2Rule = {
+        guard let info = shim_curl_version()?.pointee else { preconditionFailure("libcurl without a version") }
+        return HTTP2Rule(
+            version: String(cString: info.version), number: info.version_num,
+            isBuiltIn: info.features & CURL_VERSION_HTTP2 != 0)
+    }()
+
     package init(on loop: EventLoop, _ options: Options = Options()) {
-        guard Self.isReady, let multi = curl_multi_init() else { preconditionFailure("libcurl has no memory") }
+        precondition(Self.isReady, "libcurl cannot be used")
         self.loop = loop
-        self.multi = multi
+        self.options = options
+        allowsHTTP2 = options.allowsHTTP2 ?? Self.http2.isAllowed
+        multi = Self.makeMulti(options, allowsHTTP2)
         trust = CurlTrust(extraAuthorities: options.extraAuthorities)
-        shim_curlm_long(multi, CURLMOPT_PIPELINING, 0)
-        shim_curlm_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.hostConnectionsMax)
+        connectCallbacks()
+    }
+
+    private static func makeMulti(_ options: Options, _ allowsHTTP2: Bool) -> UnsafeMutableRawPointer {
+        guard let multi = curl_multi_init() else { preconditionFailure("libcurl has no memory") }
+        shim_curlm_long(multi, CURLMOPT_PIPELINING, allowsHTTP2 ? Int(CURLPIPE_MULTIPLEX) : 0)
         shim_curlm_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, options.connectionsMax)
         shim_curlm_long(multi, CURLMOPT_MAXCONNECTS, options.connectionsMax)
-        connectCallbacks()
+        return multi
     }
 
     deinit { precondition(isStopped, "stop() was not called") }
@@ -67,9 +89,9 @@ package final class CurlTransport: Transport {
         let me = Unmanaged.passUnretained(self).toOpaque()
         shim_curlm_socket(
             multi,
-            { _, fd, what, user, _ in
+            { easy, fd, what, user, _ in
                 guard let user else { return 0 }
-                Unmanaged<CurlTransport>.fromOpaque(user).takeUnretainedValue().socketChanged(fd, what)
+                Unmanaged<CurlTransport>.fromOpaque(user).takeUnretainedValue().socketChanged(easy, fd, what)
                 return 0
             }, me)
         shim_curlm_timer(
@@ -88,18 +110,20 @@ package final class CurlTransport: Transport {
         lastNumber += 1
         let task = TransportTask(number: lastNumber)
         guard let made = CurlRequest(task, handler: handler, transport: self) else {
-            failLater(task, handler, URLErrorCode.unknown, "out of memory")
+            failLater(task, handler, .memory, URLErrorCode.unknown, "out of memory")
             return task
         }
         requests[task] = made
         tasks[made.easy] = task
-        let isConfigured = made.configure(request, trust)
+        if let idleTimer { loop.cancel(idleTimer) }
+        idleTimer = nil
+        let isConfigured = made.configure(request, trust, allowsHTTP2: allowsHTTP2)
         afterCurl { [unowned self] in
             guard requests[task] != nil else { return }
             if isConfigured, curl_multi_add_handle(multi, made.easy) == CURLM_OK { return }
             requests[task] = nil
             tasks[made.easy] = nil
-            failLater(task, handler, URLErrorCode.badURL, "the request cannot be made")
+            failLater(task, handler, .invalid, URLErrorCode.badURL, "the request cannot be made")
         }
         return task
     }
@@ -111,12 +135,19 @@ package final class CurlTransport: Transport {
         request.handler = nil
         afterCurl { [unowned self] in
             curl_multi_remove_handle(multi, request.easy)
+            planIdle()
         }
     }
 
     package func pause(_ task: TransportTask) { setPause(task, true) }
 
     package func resume(_ task: TransportTask) { setPause(task, false) }
+
+    package func setDiscretionary(_ task: TransportTask, _ isDiscretionary: Bool) {
+        guard let request = requests[task] else { return }
+        request.isDiscretionary = isDiscretionary
+        request.markSocket()
+    }
 
     private func setPause(_ task: TransportTask, _ isPaused: Bool) {
         guard let request = requests[task], request.isPaused != isPaused else { return }
@@ -129,6 +160,10 @@ package final class CurlTransport: Transport {
         }
     }
 
+    package func dropConnections(keeping addresses: [String]) {
+        sockets.shutDown(keeping: addresses)
+    }
+
     package func stop() {
         loop.checkIsolated()
         guard !isStopped else { return }
@@ -136,10 +171,8 @@ package final class CurlTransport: Transport {
         failing = [:]
         for task in requests.keys.sorted(by: { $0.number < $1.number }) { cancel(task) }
         afterCurl { [self] in
-            if let timer { loop.cancel(timer) }
-            curl_multi_cleanup(multi)
-            for fd in watched.sorted() { loop.unwatch(fd) }
-            watched = []
+            if let idleTimer { loop.cancel(idleTimer) }
+            closeMulti()
         }
     }
 
@@ -184,19 +217,48 @@ package final class CurlTransport: Transport {
             let failure = request.failure(code)
             request.handler?.ended(failure)
         }
+        planIdle()
     }
 
-    private func failLater(_ task: TransportTask, _ handler: any TransportHandler, _ code: Int, _ text: String) {
+    // MARK: Idle connections
+
+    private func planIdle() {
+        guard requests.isEmpty, idleTimer == nil, !isStopped else { return }
+        idleTimer = schedule(after: options.idleConnectionMax) { $0.closeIdleConnections() }
+    }
+
+    /// libcurl closes what is idle only when it makes new connections: without any, all are given back with their owner.
+    private func closeIdleConnections() {
+        idleTimer = nil
+        guard requests.isEmpty, !isStopped else { return }
+        closeMulti()
+        multi = Self.makeMulti(options, allowsHTTP2)
+        connectCallbacks()
+    }
+
+    private func closeMulti() {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        curl_multi_cleanup(multi)
+        for fd in watched.sorted() { loop.unwatch(fd) }
+        watched = []
+    }
+
+    private func failLater(
+        _ task: TransportTask, _ handler: any TransportHandler, _ kind: TransportFailure.Kind, _ code: Int,
+        _ text: String
+    ) {
         failing[task] = handler
         _ = schedule(after: .zero) { transport in
             let handler = transport.failing.removeValue(forKey: task)
-            handler?.ended(TransportFailure(kind: .other, code: code, text: text))
+            handler?.ended(TransportFailure(kind: kind, code: code, text: text))
         }
     }
 
     // MARK: Calls from libcurl
 
-    private func socketChanged(_ fd: Int32, _ what: Int32) {
+    private func socketChanged(_ easy: UnsafeMutableRawPointer?, _ fd: Int32, _ what: Int32) {
+        if let task = easy.flatMap({ tasks[$0] }) { requests[task]?.uses(what == CURL_POLL_REMOVE ? nil : fd) }
         if what == CURL_POLL_REMOVE {
             watched.remove(fd)
             return loop.unwatch(fd)

@@ -3,12 +3,14 @@
 package import AssetsModel
 package import AssetsOS
 
-/// Runs attempts on one loop and syncs their files on another.
+/// Runs attempts on one loop and writes and syncs their files on others.
 package actor TransferEngine {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private nonisolated let loop: any LoopExecutor
-    private nonisolated let disk: any LoopExecutor
+    private nonisolated let disks: [any LoopExecutor]
+    private nonisolated let backgroundDisk: any LoopExecutor
+    private nonisolated let hashing: any LoopExecutor
     private nonisolated let files: any FileTree
     private let transport: any Transport
     private var runs: [UInt64: TransferRun] = [:]
@@ -17,14 +19,22 @@ package actor TransferEngine {
     /// Who waits for the end of a cancelled run.
     private var leaving: [UInt64: [CheckedContinuation<Void, Never>]] = [:]
     private var lastNumber: UInt64 = 0
+    /// Shared by all background transfers.
+    private var rate = RateLimit()
     private var isStopped = false
 
-    /// `disk` is where writes and syncs block; nothing that must answer at once runs there.
+    /// `disks` is where writes and syncs block, each file on one of them, and `hashing` where digests are computed; nothing
+    /// that must answer at once runs there. Writes of background transfers block `backgroundDisk`: they may wait for
+    /// everybody else's, and nobody waits behind them.
     package init(
-        on loop: any LoopExecutor, disk: any LoopExecutor, files: any FileTree, transport: TransportFactory
+        on loop: any LoopExecutor, disks: [any LoopExecutor], backgroundDisk: any LoopExecutor,
+        hashing: any LoopExecutor, files: any FileTree, transport: TransportFactory
     ) {
+        precondition(!disks.isEmpty, "files are written somewhere")
         self.loop = loop
-        self.disk = disk
+        self.disks = disks
+        self.backgroundDisk = backgroundDisk
+        self.hashing = hashing
         self.files = files
         self.transport = transport(loop)
     }
@@ -53,10 +63,35 @@ package actor TransferEngine {
         }
     }
 
-    /// Changes how an attempt that runs is treated.
-    package func setClass(_ id: String, _ transferClass: TransferClass) {
-        guard let number = numbers[id] else { return }
-        runs[number]?.spec.transferClass = transferClass
+    /// Has an attempt end with `.stopped`, where another one can go on without fetching a byte again.
+    package func stop(_ id: String) {
+        if let number = numbers[id] { runs[number]?.stop() }
+    }
+
+    /// Has an attempt take nothing more until `resume`; returns when all it took is in its file, and its last progress
+    /// was told. A pause that lasts ends the attempt with `.stopped`, where it can.
+    package func pause(_ id: String) async {
+        await withCheckedContinuation { continuation in
+            guard let number = numbers[id], let run = runs[number] else { return continuation.resume() }
+            run.pause { continuation.resume() }
+        }
+    }
+
+    /// Has an attempt go on, perhaps as one of another class.
+    package func resume(_ id: String, as transferClass: TransferClass) {
+        if let number = numbers[id] { runs[number]?.resume(as: transferClass) }
+    }
+
+    /// Bytes a second for all background transfers together; nil for no limit.
+    package func setBackgroundRate(_ bytesPerSecond: Int64?) {
+        rate = RateLimit(bytesPerSecond: bytesPerSecond)
+        for number in runs.keys.sorted() { runs[number]?.rateAllows() }
+    }
+
+    /// The machine has only these addresses now: connections that use another one are broken at once, before they would
+    /// be found to be dead.
+    package func dropConnections(keeping addresses: [String]) {
+        if !isStopped { transport.dropConnections(keeping: addresses) }
     }
 
     /// Cancels all attempts and closes all connections, before the engine goes away.
@@ -85,9 +120,35 @@ package actor TransferEngine {
         }
     }
 
+    /// Calls `pauseIsLong` of a run.
+    nonisolated func stopLater(_ number: UInt64, after delay: Duration) -> TimerToken {
+        loop.schedule(after: delay) { [weak self] in
+            self?.assumeIsolated { $0.runs[number]?.pauseIsLong() }
+        }
+    }
+
+    /// Charges bytes of a background transfer; true when it has to wait, until `rateAllows` of the run is called.
+    nonisolated func mustWait(_ number: UInt64, afterTaking count: Int) -> Bool {
+        assumeIsolated { engine in
+            guard let until = engine.rate.take(Int64(count), at: engine.loop.now) else { return false }
+            _ = engine.loop.schedule(at: until) { [weak engine] in
+                engine?.assumeIsolated { $0.runs[number]?.rateAllows() }
+            }
+            return true
+        }
+    }
+
+    /// Where the file of a run is written and synced: one thread after the other, so that many small files are synced at the
+    /// same time.
+    private nonisolated func disk(of number: UInt64, _ isDiscretionary: Bool) -> any LoopExecutor {
+        isDiscretionary ? backgroundDisk : disks[Int(number % UInt64(disks.count))]
+    }
+
     /// Appends the first `count` bytes of a piece on the disk loop and calls `appended` of the run.
-    nonisolated func appendLater(_ number: UInt64, _ file: any AppendableFile, _ piece: Piece, _ count: Int) {
-        _ = disk.schedule(at: .zero) { [weak self, loop] in
+    nonisolated func appendLater(
+        _ number: UInt64, _ file: any AppendableFile, _ piece: Piece, _ count: Int, isDiscretionary: Bool
+    ) {
+        disk(of: number, isDiscretionary).perform { [weak self, loop] in
             var failure: SystemCallError?
             do throws(SystemCallError) { try file.append(piece.bytes(upTo: count)) } catch { failure = error }
             _ = loop.schedule(at: .zero) { [weak self, failure] in
@@ -96,9 +157,28 @@ package actor TransferEngine {
         }
     }
 
+    /// Adds bytes to a hash on its own loop and calls `hashed` of the run.
+    nonisolated func hashLater(_ number: UInt64, _ hasher: ContentHasher, _ work: DigestFollower.Work) {
+        hashing.perform { [weak self, loop] in
+            var failure: SystemCallError?
+            switch work {
+            case .piece(let piece, let count): hasher.add(piece.bytes(upTo: count))
+            case .file(let file, let start, let count):
+                do throws(SystemCallError) {
+                    try file.read(from: start, count: count) { hasher.add($0) }
+                } catch { failure = error }
+            }
+            loop.perform { [weak self, failure] in
+                self?.assumeIsolated { $0.runs[number]?.hashed(failure) }
+            }
+        }
+    }
+
     /// Syncs the file on the disk loop, also the folder that has its name, and calls `synced` of the run.
-    nonisolated func syncLater(_ number: UInt64, _ file: any AppendableFile, upTo offset: Int64, folder: String?) {
-        _ = disk.schedule(at: .zero) { [weak self, loop, files] in
+    nonisolated func syncLater(
+        _ number: UInt64, _ file: any AppendableFile, upTo offset: Int64, folder: String?, isDiscretionary: Bool
+    ) {
+        disk(of: number, isDiscretionary).perform { [weak self, loop, files] in
             var failure: SystemCallError?
             do throws(SystemCallError) {
                 try file.sync()
@@ -106,6 +186,16 @@ package actor TransferEngine {
             } catch { failure = error }
             _ = loop.schedule(at: .zero) { [weak self, failure] in
                 self?.assumeIsolated { $0.runs[number]?.synced(upTo: offset, failure) }
+            }
+        }
+    }
+
+    /// Bytes that other runs will write and that the file system does not know of yet.
+    nonisolated func promisedBytes(besides number: UInt64) -> Int64 {
+        assumeIsolated { engine in
+            engine.runs.values.reduce(0) { sum, run in
+                let (next, overflow) = sum.addingReportingOverflow(run.number == number ? 0 : run.promisedBytes)
+                return overflow ? .max : next
             }
         }
     }

@@ -8,46 +8,63 @@ final class TransferRun: TransportHandler {
     /// The attribute of a partial file that names the version its bytes belong to.
     static let labelAttribute = "user.backgroundassets.version"
 
-    private enum Phase {
+    enum Phase {
         case running
         /// No more comes; what was received is being written.
         case draining
+        /// All is written; what so many bytes come to is being found out.
+        case checking(length: Int64)
         /// All is said but that the bytes are on stable storage.
         case closing(TransferOutcome)
         case ended
     }
 
     var spec: TransferSpec
-    private let number: UInt64
-    private unowned let engine: TransferEngine
-    private let files: any FileTree
-    private let transport: any Transport
-    private let clock: any LoopExecutor
-    private let report: (TransferEvent) -> Void
+    let number: UInt64
+    unowned let engine: TransferEngine
+    let files: any FileTree
+    let transport: any Transport
+    let clock: any LoopExecutor
+    let report: (TransferEvent) -> Void
 
-    private var phase = Phase.running
+    var phase = Phase.running
     /// Nobody wants to hear of it any more.
     private var isCancelled = false
-    private var plan: TransferPlan?
-    private var file: (any AppendableFile)?
+    private(set) var plan: TransferPlan?
+    private(set) var file: (any AppendableFile)?
+    /// The room for all that comes is the file's already.
+    var hasItsRoom = false
     private var label: String?
-    private var task: TransportTask?
+    private(set) var task: TransportTask?
 
-    private var writes: WriteBehind?
-    /// The transport waits until the disk has taken some.
-    private var isPaused = false
-    private var timer: TimerToken?
+    var writes: WriteBehind?
+    /// What the bytes come to, where that matters.
+    var follower: DigestFollower?
+    /// What the transport waits for.
+    var holds: Holds = []
+    /// Who waits until a pause has begun.
+    var pauseWaiters: [() -> Void] = []
+    var pauseTimer: TimerToken?
+    /// The first bytes after a pause are told of at once: somebody looks.
+    var tellsNextBytes = false
+    var timer: TimerToken?
     /// The timer fires in time for the next progress report, not only for the next sync.
-    private var isTickSoon = false
-    private var reported: Int64 = -1
+    var isTickSoon = false
+    var reported: Int64 = -1
+    /// The owner knows what a next attempt could go on with.
+    var isNoted = false
+    /// The owner knows that no more comes.
+    private var isGatheredReported = false
 
     /// Bytes on stable storage.
-    private var syncedOffset: Int64 = 0
-    private var isSyncing = false
+    var syncedOffset: Int64 = 0
+    var isSyncing = false
+    /// The sync under way was asked for before the bytes that the file has now.
+    var isSyncStale = false
     /// A file that was made is surely there after a power cut only once its folder was synced.
-    private var isNameDurable = false
+    var isNameDurable = false
     /// When the first byte came that the last sync does not cover.
-    private var unsyncedSince: Duration?
+    var unsyncedSince: Duration?
 
     init(
         _ spec: TransferSpec, number: UInt64, engine: TransferEngine, files: any FileTree,
@@ -66,10 +83,9 @@ final class TransferRun: TransportHandler {
 
     func begin() {
         do throws(SystemCallError) {
-            let file = try files.openAppendable(spec.partialPath)
+            let file = try openFile()
             self.file = file
             isNameDurable = (spec.resume?.syncedOffset ?? 0) > 0
-            label = try? files.attribute(spec.partialPath, name: Self.labelAttribute)
             let partial = TransferPlan.Partial(
                 length: file.length, label: label, storageEpoch: try files.storageEpoch())
             plan = TransferPlan(order, partial: partial)
@@ -77,6 +93,15 @@ final class TransferRun: TransportHandler {
             return end(.interrupted(storageInterruption(error)))
         }
         perform { $0.begin() }
+    }
+
+    private func openFile() throws(SystemCallError) -> any AppendableFile {
+        guard !spec.isFirst, try files.status(spec.partialPath) != nil else {
+            return FreshFile(spec.partialPath, in: files, marks: spec.marks)
+        }
+        let file = try files.openAppendable(spec.partialPath)
+        label = try? files.attribute(spec.partialPath, name: Self.labelAttribute)
+        return file
     }
 
     private var order: TransferPlan.Order {
@@ -88,6 +113,7 @@ final class TransferRun: TransportHandler {
         order.expectedSize = spec.expectedSize
         order.sizeMustMatch = spec.sizeMustMatch
         order.sizeLimit = spec.sizeLimit
+        order.digest = spec.digest
         order.allowsLoopbackHTTP = spec.allowsLoopbackHTTP
         order.authentication = spec.authentication
         order.pins = spec.pins
@@ -101,12 +127,12 @@ final class TransferRun: TransportHandler {
         stopListening()
         switch phase {
         case .ended: break
-        case .closing: leave()
+        case .closing, .checking: leave()
         case .running, .draining: drain { $0.leave() }
         }
     }
 
-    private func end(_ outcome: TransferOutcome) {
+    func end(_ outcome: TransferOutcome) {
         guard !isCancelled else { return leave() }
         reportProgress()
         leave()
@@ -119,13 +145,14 @@ final class TransferRun: TransportHandler {
         stopListening()
         if let timer { clock.cancel(timer) }
         timer = nil
+        endPause()
         engine.forget(number, spec.id)
     }
 
-    private func stopListening() {
+    func stopListening() {
         if let task { transport.cancel(task) }
         task = nil
-        isPaused = false
+        holds.formIntersection(.owner)
     }
 
     // MARK: From the transport
@@ -136,41 +163,53 @@ final class TransferRun: TransportHandler {
 
     func received(_ bytes: UnsafeRawBufferPointer) {
         guard case .running = phase else { return }
+        if plan?.mustSeeBeginning == true {
+            perform { $0.beginning(Array(bytes.prefix(PolicyNumbers.pageBeginningMax))) }
+            guard case .running = phase else { return }
+        }
         let action = plan?.body(Int64(bytes.count))
         if case .append? = action { store(bytes) } else { perform { _ in action ?? .ignore } }
     }
 
     func ended(_ failure: TransportFailure?) {
         task = nil
+        // An empty body has no bytes to tell by.
+        if failure == nil, plan?.mustSeeBeginning == true { perform { $0.beginning([]) } }
         perform { $0.end(failure) }
     }
 
     // MARK: What the plan says
 
-    private func perform(_ event: (inout TransferPlan) -> TransferPlan.Action) {
+    func perform(_ event: (inout TransferPlan) -> TransferPlan.Action) {
         guard case .running = phase, var plan else { return }
         let action = event(&plan)
         self.plan = plan
         do throws(SystemCallError) {
             switch action {
-            case .request(let hop, let keeping):
+            case .request(let hop):
                 stopListening()
-                drain { run throws(SystemCallError) in
+                drain { run in
                     run.phase = .running
                     run.writes = nil
-                    try run.cut(to: keeping)
+                    run.follower = nil
                     run.send(hop)
                 }
             case .take(let start):
                 try take(start)
             case .append, .ignore:
                 break
+            case .check(let check, let length):
+                reportGathered()
+                drain { $0.check(check, length: length) }
             case .complete(let length):
-                drain { run in
+                reportGathered()
+                drain { run throws(SystemCallError) in
+                    // One without a byte was not written yet.
+                    try (run.file as? FreshFile)?.made(isWhole: true)
                     run.close(
                         .received(
                             length: length, inode: run.file?.inode ?? 0,
-                            resume: plan.resumePoint(syncedOffset: length)))
+                            resume: plan.resumePoint(syncedOffset: length), digest: plan.confirmedDigest))
                 }
             case .interrupt(let interruption):
                 stopListening()
@@ -187,200 +226,100 @@ final class TransferRun: TransportHandler {
         }
     }
 
-    private func send(_ hop: TransferPlan.Hop) {
-        let request = TransportRequest(
-            url: hop.url, method: hop.method, headers: hop.headers, body: hop.sendsBody ? spec.body : [],
-            allowsHTTP: hop.allowsHTTP, trustsExtraAuthorities: spec.trustsExtraAuthorities, pins: hop.pins)
-        task = transport.start(request, handler: self)
+    private func reportGathered() {
+        if !isGatheredReported { report(.gathered) }
+        isGatheredReported = true
     }
 
-    private func cut(to length: Int64) throws(SystemCallError) {
+    private func send(_ hop: TransferPlan.Hop) {
+        var proxy: ProxyServer?
+        switch (try? WebAddress(hop.url)).map(spec.proxies.choice) {
+        case .through(let server): proxy = server
+        case .direct, nil: break
+        case .unusable(let name):
+            return perform {
+                $0.end(
+                    TransportFailure(
+                        kind: .proxy, code: URLErrorCode.cannotConnectToHost,
+                        text: "\(name) names no proxy: it must be a URL of http, https, socks5 or socks5h"))
+            }
+        }
+        let request = TransportRequest(
+            url: hop.url, method: hop.method, headers: hop.headers, body: hop.sendsBody ? spec.body : [],
+            allowsHTTP: hop.allowsHTTP, isDiscretionary: isDiscretionary, allowsHTTP2: fitsInMemory,
+            trustsExtraAuthorities: spec.trustsExtraAuthorities, pins: hop.pins, proxy: proxy)
+        let task = transport.start(request, handler: self)
+        self.task = task
+        if !holds.isEmpty { transport.pause(task) }
+    }
+
+    /// What was announced is so little that it is never paused for the disk.
+    private var fitsInMemory: Bool {
+        !isDiscretionary && spec.expectedSize > 0 && spec.expectedSize <= WriteBehind.bytesMax
+    }
+
+    func cut(to length: Int64) throws(SystemCallError) {
         guard let file, file.length != length else { return }
         try file.truncate(to: length)
         syncedOffset = min(syncedOffset, length)
     }
 
     private func take(_ start: TransferPlan.Start) throws(SystemCallError) {
+        let lost = file?.length ?? 0
         // First the label, then the bytes go: after a crash in between no note fits the file.
         if start.offset == 0 { try setLabel(start.label) }
         try cut(to: start.offset)
         syncedOffset = min(spec.resume?.syncedOffset ?? 0, start.offset)
-        try file?.reserve(total: start.total)
+        isSyncStale = isSyncing
+        (file as? FreshFile)?.total = start.total
+        if let lacking = try takeRoom(for: start.total) { return end(.interrupted(lacking)) }
         if let file {
             let (engine, number) = (engine, number)
-            writes = WriteBehind(file) { engine.appendLater(number, $0, $1, $2) }
+            follower = start.check.map { follow(file, $0) }
+            writes = WriteBehind(file, follower: follower) { [unowned self] in
+                engine.appendLater(number, $0, $1, $2, isDiscretionary: isDiscretionary)
+            }
+            follower?.follow(upTo: start.offset)
         }
         if let accepted = plan?.accepted { report(.authenticated(accepted)) }
+        if let why = plan?.whyStartedOver { report(.startedOver(lost: lost, why)) }
         report(.began(resumedAt: start.offset, expected: expected))
-        reportCheckpoint()
+        // A small file has come as a whole before a note of its part is worth a transaction.
+        isNoted = false
+        if start.offset > 0 || !isSmall { reportCheckpoint() }
+        if plan?.canStop == true { report(.canStop) }
+    }
+
+    /// Killed in the middle, it is fetched again as a whole: that costs no more than a piece that was not written.
+    private var isSmall: Bool {
+        guard let total = plan?.start?.total else { return false }
+        return total > 0 && total <= WriteBehind.pieceBytes
     }
 
     private func setLabel(_ new: String?) throws(SystemCallError) {
         guard new != label else { return }
+        if let fresh = file as? FreshFile, !fresh.exists {
+            fresh.label = new
+            label = new
+            return
+        }
         do throws(SystemCallError) {
             try files.setAttribute(spec.partialPath, name: Self.labelAttribute, value: new ?? "")
         } catch {
             // A file that keeps the label of another version must not be.
             if label != nil {
                 try files.remove(spec.partialPath)
-                file = try files.openAppendable(spec.partialPath)
+                let fresh = FreshFile(spec.partialPath, in: files, marks: spec.marks)
+                fresh.label = new
+                file = fresh
                 isNameDurable = false
             }
         }
         label = new
     }
 
-    private var expected: Int64 {
+    var expected: Int64 {
         if let total = plan?.start?.total, total > 0 { return total }
         return spec.expectedSize
-    }
-
-    // MARK: Bytes
-
-    private func store(_ bytes: UnsafeRawBufferPointer) {
-        guard let writes else { return }
-        writes.store(bytes)
-        if writes.isFull, let task {
-            isPaused = true
-            transport.pause(task)
-        }
-        guard !isTickSoon else { return }
-        let now = clock.now
-        if unsyncedSince == nil { unsyncedSince = now }
-        arm(at: now + PolicyNumbers.progressTime)
-        isTickSoon = true
-    }
-
-    /// Bytes in the file.
-    private var length: Int64 { writes?.length ?? file?.length ?? 0 }
-
-    /// Does `body` once all that was received is written.
-    private func drain(_ body: @escaping (TransferRun) throws(SystemCallError) -> Void) {
-        phase = .draining
-        let finish = { [unowned self] in
-            do throws(SystemCallError) { try body(self) } catch { end(.interrupted(storageInterruption(error))) }
-        }
-        if let writes { writes.drain(finish) } else { finish() }
-    }
-
-    /// A write that was asked for is done.
-    func appended(_ failure: SystemCallError?) {
-        writes?.written(failure)
-        if let failure, !isOver { return end(.interrupted(storageInterruption(failure))) }
-        guard case .running = phase else { return }
-        if length - syncedOffset >= PolicyNumbers.syncBytes { sync() }
-        guard isPaused, writes?.isFull == false, let task else { return }
-        isPaused = false
-        transport.resume(task)
-    }
-
-    private var isOver: Bool {
-        if case .ended = phase { true } else { false }
-    }
-
-    private func arm(at deadline: Duration) {
-        if let timer { clock.cancel(timer) }
-        timer = engine.tickLater(number, at: deadline)
-    }
-
-    /// Time for a progress report or a sync.
-    func tick() {
-        timer = nil
-        isTickSoon = false
-        guard case .running = phase else { return }
-        // Bytes that come fast are written without being asked for.
-        if let writes {
-            if !writes.wasBegun { writes.flush() }
-            writes.wasBegun = false
-        }
-        reportProgress()
-        syncIfDue()
-        if writes?.isEmpty == false, !isTickSoon {
-            arm(at: clock.now + PolicyNumbers.progressTime)
-            isTickSoon = true
-        }
-    }
-
-    private func syncIfDue() {
-        guard !isSyncing, length > syncedOffset else { return }
-        let since = unsyncedSince ?? clock.now
-        unsyncedSince = since
-        if clock.now - since >= PolicyNumbers.syncTime { sync() } else { arm(at: since + PolicyNumbers.syncTime) }
-    }
-
-    private func reportProgress() {
-        guard plan?.start != nil, length != reported else { return }
-        reported = length
-        report(.progress(received: reported, expected: expected))
-    }
-
-    // MARK: Stable storage
-
-    private func sync() {
-        guard !isSyncing, let file else { return }
-        isSyncing = true
-        unsyncedSince = nil
-        engine.syncLater(number, file, upTo: length, folder: isNameDurable || isComplete ? nil : folder)
-        isNameDurable = true
-    }
-
-    /// A file that is all there gets another name at once, which is then made durable.
-    private var isComplete: Bool {
-        if case .closing(.received) = phase { true } else { false }
-    }
-
-    private var folder: String? {
-        spec.partialPath.lastIndex(of: "/").map { String(spec.partialPath[..<$0]) } ?? "."
-    }
-
-    /// The sync that was asked for is done.
-    func synced(upTo offset: Int64, _ failure: SystemCallError?) {
-        isSyncing = false
-        if let failure, !isOver {
-            // The kernel may have dropped what it could not write: only what was synced before is surely there.
-            stopListening()
-            return drain { run in
-                run.writes = nil
-                try? run.cut(to: run.syncedOffset)
-                run.end(.interrupted(run.storageInterruption(failure)))
-            }
-        }
-        syncedOffset = offset
-        reportCheckpoint()
-        switch phase {
-        case .closing(let outcome):
-            if length > syncedOffset { sync() } else { end(outcome) }
-        case .running:
-            // What came meanwhile is covered by the next sync; its time is counted from now.
-            if length > syncedOffset, unsyncedSince == nil {
-                unsyncedSince = clock.now
-                if timer == nil { arm(at: clock.now + PolicyNumbers.syncTime) }
-            }
-        case .draining, .ended:
-            break
-        }
-    }
-
-    /// Ends once all bytes are on stable storage.
-    private func close(_ outcome: TransferOutcome) {
-        phase = .closing(outcome)
-        reportProgress()
-        // A file received anew may be as long as what was synced of another version: it is always synced.
-        if !isComplete, length <= syncedOffset, !isSyncing { return end(outcome) }
-        sync()
-    }
-
-    private func reportCheckpoint() {
-        guard let point = plan?.resumePoint(syncedOffset: syncedOffset) else { return }
-        report(.checkpoint(point))
-    }
-
-    private func storageInterruption(_ error: SystemCallError) -> Interruption {
-        let isFull = error.number == ENOSPC || error.number == EDQUOT
-        return Interruption(
-            kind: .storage, reason: isFull ? .space : .volume, receivedAny: (plan?.received ?? 0) > 0,
-            failure: DownloadFailure(
-                domain: .url, code: URLErrorCode.cannotWriteToFile,
-                reason: isFull ? "no space is left on the device" : "the file cannot be written: \(error)"))
     }
 }

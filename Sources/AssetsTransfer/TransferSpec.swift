@@ -11,6 +11,10 @@ package struct TransferSpec: Sendable {
     package var body: [UInt8]
     /// Where the bytes go, in the engine's tree. The folder exists.
     package var partialPath: String
+    /// Nothing of the file can be there yet that is of use.
+    package var isFirst: Bool
+    /// Extended attributes that the file gets when it is made.
+    package var marks: [String: String]
     /// What was last noted of the partial file; without it the file starts anew.
     package var resume: ResumePoint?
     /// Bytes that the app announced; 0 when unknown.
@@ -30,14 +34,20 @@ package struct TransferSpec: Sendable {
     /// What is known for servers that ask who asks.
     package var authentication: TransferAuthentication
     package var transferClass: TransferClass
+    /// What the app says that the file comes to.
+    package var digest: ContentDigest?
+    package var proxies: ProxySettings
+    package var space: SpacePolicy
 
     package init(
         id: String, url: String, method: String = "GET", headers: [HeaderField] = [], body: [UInt8] = [],
-        partialPath: String, resume: ResumePoint? = nil, expectedSize: Int64 = 0, sizeMustMatch: Bool = false,
+        partialPath: String, isFirst: Bool = false, marks: [String: String] = [:], resume: ResumePoint? = nil,
+        expectedSize: Int64 = 0, sizeMustMatch: Bool = false,
         sizeLimit: Int64? = nil, admits: @escaping @Sendable (String) -> Bool = { _ in true },
         allowsLoopbackHTTP: Bool = false, trustsExtraAuthorities: Bool = true,
         pins: @escaping @Sendable (String) -> [String] = { _ in [] },
-        authentication: TransferAuthentication = TransferAuthentication(), transferClass: TransferClass
+        authentication: TransferAuthentication = TransferAuthentication(), transferClass: TransferClass,
+        digest: ContentDigest? = nil, proxies: ProxySettings = ProxySettings(), space: SpacePolicy = SpacePolicy()
     ) {
         self.id = id
         self.url = url
@@ -45,6 +55,8 @@ package struct TransferSpec: Sendable {
         self.headers = headers
         self.body = body
         self.partialPath = partialPath
+        self.isFirst = isFirst
+        self.marks = marks
         self.resume = resume
         self.expectedSize = expectedSize
         self.sizeMustMatch = sizeMustMatch
@@ -55,27 +67,39 @@ package struct TransferSpec: Sendable {
         self.pins = pins
         self.authentication = authentication
         self.transferClass = transferClass
+        self.digest = digest
+        self.proxies = proxies
+        self.space = space
     }
 }
 
 /// What happens in an attempt. Told on the engine's loop.
 package enum TransferEvent: Hashable, Sendable {
+    /// Right before `began`: so many bytes that were there are fetched again, and why.
+    case startedOver(lost: Int64, String)
     /// The server sends the file. `expected` is 0 when it does not say how much; told again when it has to start over.
     case began(resumedAt: Int64, expected: Int64)
     /// Before it begins: the server was content with this credential.
     case authenticated(SpaceCredential)
+    /// From now on the attempt can stop at any byte, and another one goes on there.
+    case canStop
     /// At most ten a second, and one before the end.
     case progress(received: Int64, expected: Int64)
     /// What to keep for the next attempt: once the version is known, then after every sync.
     case checkpoint(ResumePoint)
+    /// All bytes have come; what is left is to write and sync them.
+    case gathered
     /// The last event.
     case ended(TransferOutcome)
 }
 
 /// How an attempt ended.
 package enum TransferOutcome: Hashable, Sendable {
-    /// All bytes are there and on stable storage. `resume` is nil when the version has no name.
-    case received(length: Int64, inode: UInt64, resume: ResumePoint?)
+    /// All bytes are there and on stable storage. `resume` is nil when the version has no name, `digest` when nobody said
+    /// what they must come to.
+    case received(length: Int64, inode: UInt64, resume: ResumePoint?, digest: ContentDigest?)
+    /// It was asked to stop, and its bytes are on stable storage: another attempt goes on there.
+    case stopped
     /// Another attempt may succeed.
     case interrupted(Interruption)
     /// No other attempt would.

@@ -22,16 +22,23 @@ package struct TransportRequest: Hashable, Sendable {
     package var stallRate: Int64
     /// Whether plain http may be used; https always may.
     package var allowsHTTP: Bool
+    /// Whether others of the machine and of its network go before it.
+    package var isDiscretionary: Bool
+    /// Whether it may share a connection with others by HTTP/2, which cannot be paused as well as one of its own.
+    package var allowsHTTP2: Bool
     /// Whether the transport's extra authorities are believed.
     package var trustsExtraAuthorities: Bool
     /// SHA-256 of public keys in Base64: the server's must be one of them. None: any that is trusted.
     package var pins: [String]
+    /// nil: straight to the server.
+    package var proxy: ProxyServer?
 
     package init(
         url: String, method: String = "GET", headers: [HeaderField] = [], body: [UInt8] = [],
         connectTimeout: Duration = PolicyNumbers.connectLimit, stallTimeout: Duration = PolicyNumbers.stallTime,
-        stallRate: Int64 = PolicyNumbers.stallRate, allowsHTTP: Bool = false, trustsExtraAuthorities: Bool = true,
-        pins: [String] = []
+        stallRate: Int64 = PolicyNumbers.stallRate, allowsHTTP: Bool = false, isDiscretionary: Bool = false,
+        allowsHTTP2: Bool = false, trustsExtraAuthorities: Bool = true, pins: [String] = [],
+        proxy: ProxyServer? = nil
     ) {
         self.url = url
         self.method = method
@@ -41,8 +48,11 @@ package struct TransportRequest: Hashable, Sendable {
         self.stallTimeout = stallTimeout
         self.stallRate = stallRate
         self.allowsHTTP = allowsHTTP
+        self.isDiscretionary = isDiscretionary
+        self.allowsHTTP2 = allowsHTTP2
         self.trustsExtraAuthorities = trustsExtraAuthorities
         self.pins = pins
+        self.proxy = proxy
     }
 }
 
@@ -69,6 +79,10 @@ package protocol Transport: AnyObject {
     func pause(_ task: TransportTask)
     /// Goes on; may deliver bytes before it returns.
     func resume(_ task: TransportTask)
+    /// Whether others go before a request that runs.
+    func setDiscretionary(_ task: TransportTask, _ isDiscretionary: Bool)
+    /// Breaks connections, idle ones too, that use an address of this machine other than these.
+    func dropConnections(keeping addresses: [String])
     /// Cancels everything and closes all connections. The last call.
     func stop()
 }

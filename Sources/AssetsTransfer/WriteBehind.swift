@@ -3,20 +3,29 @@
 internal import AssetsOS
 internal import Glibc
 
-/// Bytes on their way to a file, one piece being gathered while the one before is written.
+/// Bytes on their way to a file, one piece being gathered while the one before is written, and hashed where somebody wants
+/// to know what the file comes to.
 ///
-/// Used on the engine's loop only. While `isWriting` nobody else touches the file.
+/// Used on the engine's loop only. While `isWriting` nobody else changes the file.
 final class WriteBehind {
     /// Bytes of a piece: enough for a disk to be quick, and two of them are all that a transfer has in memory.
-    private static let pieceBytes = 512 << 10
+    static let pieceBytes = 512 << 10
+    /// Bytes that are taken before the server has to wait for the disk.
+    static let bytesMax = Int64(2 * pieceBytes)
     /// Pieces end where a page of the file does: whole pages can go past the page cache.
     private static let pageBytes: Int64 = 4096
 
     private let file: any AppendableFile
+    private let follower: DigestFollower?
     /// Appends the first bytes of a piece on the disk's executor and then calls `written`.
     private let append: (any AppendableFile, Piece, Int) -> Void
     private var gathered = Piece()
-    private var spare: Piece?
+    /// The piece that others have, or the one that they gave back.
+    private var lent: Piece?
+    /// Who has it: the disk, the hash, or both.
+    private var holders = 0
+    /// Bytes of it that belong to the file now.
+    private var lentCount = 0
     private var whenDrained: (() -> Void)?
 
     private(set) var isWriting = false
@@ -25,15 +34,26 @@ final class WriteBehind {
     /// Whether a write was begun since this was last set to false.
     var wasBegun = false
 
-    init(_ file: any AppendableFile, append: @escaping (any AppendableFile, Piece, Int) -> Void) {
+    init(
+        _ file: any AppendableFile, follower: DigestFollower?,
+        append: @escaping (any AppendableFile, Piece, Int) -> Void
+    ) {
         self.file = file
+        self.follower = follower
         self.append = append
         length = file.length
     }
 
-    /// True when no more should come until a write is done.
-    var isFull: Bool { isWriting && gathered.count >= Self.pieceBytes }
-    var isEmpty: Bool { !isWriting && gathered.count == 0 }
+    /// True when no more should come until a piece is back.
+    var isFull: Bool { holders > 0 && gathered.count >= Self.pieceBytes }
+    var isEmpty: Bool { holders == 0 && gathered.count == 0 }
+
+    /// Gives back the memory of pieces that hold nothing.
+    func trim() {
+        guard isEmpty else { return }
+        gathered = Piece()
+        lent = nil
+    }
 
     func store(_ bytes: UnsafeRawBufferPointer) {
         gathered.add(bytes)
@@ -52,13 +72,26 @@ final class WriteBehind {
     /// A write is done. After a failure nothing more is written; `length` tells what is there.
     func written(_ failure: SystemCallError?) {
         isWriting = false
+        holders -= 1
         length = file.length
         guard failure == nil else { return }
         goOn()
     }
 
+    /// The hash has given its piece back.
+    func hashed() {
+        holders -= 1
+        goOn()
+    }
+
+    /// Lends the piece that is being written to the hash as well, where that has just come so far.
+    func lendToFollower() {
+        guard isWriting, holders == 1, let follower, let lent else { return }
+        if follower.take(lent, count: lentCount, at: length) { holders += 1 }
+    }
+
     private func goOn() {
-        guard !isWriting else { return }
+        guard holders == 0 else { return }
         if let body = whenDrained, gathered.count == 0 {
             whenDrained = nil
             return body()
@@ -67,23 +100,26 @@ final class WriteBehind {
     }
 
     private func begin(whole: Bool) {
-        guard !isWriting, gathered.count > 0 else { return }
+        guard holders == 0, gathered.count > 0 else { return }
         let piece = gathered
         let end = length + Int64(piece.count)
-        let count = whole ? piece.count : Int(end - end % Self.pageBytes - length)
-        gathered = spare ?? Piece()
-        spare = piece
+        lentCount = whole ? piece.count : Int(end - end % Self.pageBytes - length)
+        gathered = lent ?? Piece()
+        lent = piece
         gathered.clear()
-        gathered.add(piece.bytes(from: count))
+        gathered.add(piece.bytes(from: lentCount))
         isWriting = true
         wasBegun = true
-        append(file, piece, count)
+        holders = 1
+        lendToFollower()
+        append(file, piece, lentCount)
     }
 }
 
 /// Memory that grows to what is put into it, at addresses that a disk can read directly.
 ///
-/// Unchecked: it is written to on one executor and lent to another until `WriteBehind.written`.
+/// Unchecked: it is written to on one executor and lent to others, who only read it, until `WriteBehind.written` and, where
+/// the hash had it too, `WriteBehind.hashed`.
 final class Piece: @unchecked Sendable {
     private static let pageBytes = 4096
 

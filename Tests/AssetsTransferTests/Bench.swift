@@ -10,6 +10,7 @@ final class Bench: Sendable {
     let files: any FileTree
     let loop: EventLoop
     let disk: EventLoop
+    let hashing: EventLoop
     let engine: TransferEngine
     private let isStopped = Guarded(false)
 
@@ -21,8 +22,11 @@ final class Bench: Sendable {
         files = try wrap(DeviceTree(root: directory.path + "/device"))
         loop = try EventLoop.start(name: "transfer")
         disk = try EventLoop.start(name: "disk")
+        hashing = try EventLoop.start(name: "hash")
         let options = CurlTransport.Options(extraAuthorities: authority)
-        engine = TransferEngine(on: loop, disk: disk, files: files, transport: CurlTransport.factory(options))
+        engine = TransferEngine(
+            on: loop, disks: [disk], backgroundDisk: disk, hashing: hashing, files: files,
+            transport: CurlTransport.factory(options))
     }
 
     /// A second call has no effect: nothing runs on a loop that has stopped.
@@ -35,6 +39,7 @@ final class Bench: Sendable {
         await engine.stop()
         loop.stop()
         disk.stop()
+        hashing.stop()
     }
 
     static let partial = "Transfers/x.partial"
@@ -122,7 +127,35 @@ extension [TransferEvent] {
     }
     /// The length of the file that was received whole.
     var receivedLength: Int64? {
-        if case .received(let length, _, _)? = outcome { return length }
+        if case .received(let length, _, _, _)? = outcome { return length }
         return nil
     }
+}
+
+/// nginx with `file` of these bytes, and an engine that trusts it.
+func serve(_ bytes: [UInt8], _ body: (Nginx, Bench) async throws -> Void) async throws {
+    let directory = try TestDirectory()
+    let server = try Nginx(in: directory)
+    try server.publish("file", bytes)
+    try await use(Bench(in: directory, authority: server.authority)) { try await body(server, $0) }
+}
+
+/// A server that sends these answers in turn, whatever it is asked, and an engine.
+func serve(
+    _ answers: [RawServer.Answer], wrap: (DeviceTree) -> any FileTree = { $0 },
+    _ body: (RawServer, Bench) async throws -> Void
+) async throws {
+    let server = try RawServer(answers)
+    defer { server.stop() }
+    try await use(Bench(in: TestDirectory(), wrap: wrap)) { try await body(server, $0) }
+}
+
+private func use(_ bench: Bench, _ body: (Bench) async throws -> Void) async throws {
+    do {
+        try await body(bench)
+    } catch {
+        await bench.stop()
+        throw error
+    }
+    await bench.stop()
 }

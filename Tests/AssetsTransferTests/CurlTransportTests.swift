@@ -6,7 +6,7 @@ import Testing
 @testable import AssetsTransfer
 
 /// Owns a transport on a loop, as an engine does, and hands the handler's calls on as events.
-private actor Caller {
+actor Caller {
     enum Event: Equatable, Sendable {
         case head(Int)
         case bytes(Int)
@@ -26,9 +26,9 @@ private actor Caller {
     private let transport: CurlTransport
     private var isStarting = false
 
-    init() throws {
+    init(_ options: CurlTransport.Options = CurlTransport.Options()) throws {
         loop = try EventLoop.start(name: "transport")
-        transport = CurlTransport(on: loop)
+        transport = CurlTransport(on: loop, options)
     }
 
     /// `react` may act on the transport inside the handler's calls.
@@ -53,6 +53,7 @@ private actor Caller {
     func pause(_ task: TransportTask) { transport.pause(task) }
     func resume(_ task: TransportTask) { transport.resume(task) }
     func cancel(_ task: TransportTask) { transport.cancel(task) }
+    func dropConnections(keeping addresses: [String]) { transport.dropConnections(keeping: addresses) }
 
     func stop() {
         transport.stop()
@@ -60,27 +61,28 @@ private actor Caller {
     }
 }
 
+/// All that a request came to.
+func collect(_ stream: AsyncStream<Caller.Event>) async -> (status: Int?, count: Int, end: Caller.Event?) {
+    var status: Int?
+    var count = 0
+    var end: Caller.Event?
+    for await event in stream {
+        switch event {
+        case .head(let number): status = number
+        case .bytes(let more): count += more
+        case .ended: end = event
+        }
+    }
+    return (status, count, end)
+}
+
+func failure(_ end: Caller.Event?) -> TransportFailure? {
+    if case .ended(let failure?)? = end { return failure }
+    return nil
+}
+
 @Suite("libcurl", .timeLimit(.minutes(1)))
 struct CurlTransportTests {
-    private func collect(_ stream: AsyncStream<Caller.Event>) async -> (status: Int?, count: Int, end: Caller.Event?) {
-        var status: Int?
-        var count = 0
-        var end: Caller.Event?
-        for await event in stream {
-            switch event {
-            case .head(let number): status = number
-            case .bytes(let more): count += more
-            case .ended: end = event
-            }
-        }
-        return (status, count, end)
-    }
-
-    private func failure(_ end: Caller.Event?) -> TransportFailure? {
-        if case .ended(let failure?)? = end { return failure }
-        return nil
-    }
-
     @Test(
         "A request that cannot be made ends with a failure, after start",
         arguments: ["", "https://", "gopher://x/", "http://127.0.0.1:1/"])
@@ -105,6 +107,87 @@ struct CurlTransportTests {
         #expect(failure(result.end)?.kind == .stall && failure(result.end)?.code == URLErrorCode.timedOut)
         #expect(result.count == (text.isEmpty ? 0 : 3))
         await caller.stop()
+    }
+
+    @Test("Time in which we take nothing does not count as a stall")
+    func pauseIsNoStall() async throws {
+        let total = 2 << 20
+        let server = try RawServer([.init("HTTP/1.1 200 OK", ["Content-Length: \(total)"], noise(total))])
+        let caller = try Caller()
+        let (paused, continuation) = AsyncStream.makeStream(of: Void.self)
+        let request = TransportRequest(url: server.url("/"), stallTimeout: .seconds(1), allowsHTTP: true)
+        let (stream, task) = await caller.start(request) { event, transport, task in
+            if case .head = event {
+                transport.pause(task)
+                continuation.finish()
+            }
+        }
+        for await _ in paused {}
+        // Three times as long as a stall, measured by the clock that libcurl has as well.
+        await caller.loop.pause(for: .seconds(3))
+        await caller.resume(task)
+        let result = await collect(stream)
+        #expect(result.count == total && result.end == .ended(nil))
+        await caller.stop()
+    }
+
+    @Test("A request that waits for a connection is no stall, and has all its time to connect afterwards")
+    func waitingForAConnection() async throws {
+        let slow = RawServer.Answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", .hold)
+        let quick = RawServer.Answer("HTTP/1.1 200 OK", ["Content-Length: 5"], noise(5))
+        let server = try RawServer([slow, quick])
+        var options = CurlTransport.Options()
+        options.connectionsMax = 1
+        let caller = try Caller(options)
+        let (first, task) = await caller.start(TransportRequest(url: server.url("/1"), allowsHTTP: true))
+        for await event in first { if case .bytes = event { break } }
+        let request = TransportRequest(
+            url: server.url("/2"), connectTimeout: .seconds(1), stallTimeout: .seconds(1), allowsHTTP: true)
+        let (second, _) = await caller.start(request)
+        await caller.loop.pause(for: .seconds(3))
+        await caller.cancel(task)
+        let result = await collect(second)
+        #expect(result.status == 200 && result.count == 5 && result.end == .ended(nil))
+        await caller.stop()
+    }
+
+    @Test("A running connection breaks at once when its own address is gone, and not before")
+    func dropRunning() async throws {
+        let whole = RawServer.Answer("HTTP/1.1 200 OK", ["Content-Length: 5"], noise(5))
+        let half = RawServer.Answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", .hold)
+        let server = try RawServer([half, whole])
+        let caller = try Caller()
+        let request = TransportRequest(url: server.url("/"), allowsHTTP: true)
+        let (begun, continuation) = AsyncStream.makeStream(of: Void.self)
+        let hasEnded = Guarded(false)
+        let (running, _) = await caller.start(request) { event, _, _ in
+            if case .bytes = event { continuation.finish() }
+            if case .ended = event { hasEnded.withLock { $0 = true } }
+        }
+        for await _ in begun {}
+        await caller.dropConnections(keeping: ["::1", "127.0.0.1"])
+        #expect(await collect(await caller.start(request).0).end == .ended(nil))
+        #expect(!hasEnded.withLock { $0 })
+        await caller.dropConnections(keeping: ["192.0.2.1"])
+        #expect(failure(await collect(running).end)?.kind == .partial)
+        await caller.stop()
+    }
+
+    @Test("An idle connection is used again, unless its own address was gone meanwhile")
+    func dropIdle() async throws {
+        let directory = try TestDirectory()
+        let nginx = try Nginx(in: directory)
+        try nginx.publish("file", noise(5))
+        let caller = try Caller(.init(extraAuthorities: nginx.authority))
+        func fetch() async { #expect(await collect(await caller.start(.init(url: nginx.url("/file"))).0).count == 5) }
+        await fetch()
+        await caller.dropConnections(keeping: ["127.0.0.1"])
+        await fetch()
+        await caller.dropConnections(keeping: [])
+        await fetch()
+        await caller.stop()
+        let connections = try nginx.finish().map(\.connection)
+        #expect(connections.count == 3 && connections[0] == connections[1] && connections[1] != connections[2])
     }
 
     @Test("A paused request takes nothing until it is resumed")

@@ -216,7 +216,7 @@ struct TransferFaultTests {
             #expect(events.interruption?.kind == .storage && events.interruption?.reason == .volume)
             let content = try bench.content()
             #expect(content.all.isEmpty)
-            #expect(events.checkpoint?.syncedOffset == 0)
+            #expect(events.checkpoint?.syncedOffset ?? 0 == 0)
         }
     }
 
@@ -238,12 +238,19 @@ struct TransferFaultTests {
 
     @Test("A partial file that cannot be opened is an interruption")
     func noFile() async throws {
-        try await serve([]) { server, bench in
+        try await serve([Answer("HTTP/1.1 200 OK", Self.fields, Self.content)]) { server, bench in
             var spec = bench.spec(server.url("/f"))
             spec.partialPath = "missing/x.partial"
             #expect(await bench.run(spec).interruption?.kind == .storage)
         }
     }
+}
+
+/// How much of a tree's files was read again.
+final class Reads: Sendable {
+    private let count = Guarded(0)
+    var bytes: Int { count.withLock { $0 } }
+    func add(_ more: Int) { count.withLock { $0 += more } }
 }
 
 /// A real tree whose disk fails where a test wants it.
@@ -253,16 +260,20 @@ struct FaultyTree: FileTree {
     private let appendError: Int32
     private let syncError: Int32?
     private let attributeError: Int32?
+    private let readError: Int32?
+    private let reads: Reads?
 
     init(
         _ tree: DeviceTree, failAppendAt limit: Int64 = .max, with appendError: Int32 = 0, failSyncWith: Int32? = nil,
-        failAttributesWith: Int32? = nil
+        failAttributesWith: Int32? = nil, failReadWith: Int32? = nil, reads: Reads? = nil
     ) {
         self.tree = tree
         appendLimit = limit
         self.appendError = appendError
         syncError = failSyncWith
         attributeError = failAttributesWith
+        readError = failReadWith
+        self.reads = reads
     }
 
     private final class File: AppendableFile {
@@ -280,13 +291,24 @@ struct FaultyTree: FileTree {
             if room < bytes.count { throw SystemCallError(call: "pwrite", number: tree.appendError) }
         }
         func truncate(to length: Int64) throws(SystemCallError) { try file.truncate(to: length) }
-        func reserve(total: Int64) throws(SystemCallError) { try file.reserve(total: total) }
+        func reserve(total: Int64) throws(SystemCallError) -> Bool { try file.reserve(total: total) }
+        var allocated: Int64 { get throws(SystemCallError) { try file.allocated } }
         func sync() throws(SystemCallError) {
             if let number = tree.syncError { throw SystemCallError(call: "fdatasync", number: number) }
             try file.sync()
         }
-        func read(from offset: Int64, _ body: (UnsafeRawBufferPointer) -> Void) throws(SystemCallError) {
-            try file.read(from: offset, body)
+        func setAttribute(name: String, value: String) throws(SystemCallError) {
+            if let number = tree.attributeError { throw SystemCallError(call: "fsetxattr", number: number) }
+            try file.setAttribute(name: name, value: value)
+        }
+        func read(
+            from offset: Int64, count: Int64, _ body: (UnsafeRawBufferPointer) -> Void
+        ) throws(SystemCallError) {
+            if let number = tree.readError { throw SystemCallError(call: "pread", number: number) }
+            try file.read(from: offset, count: count) { bytes in
+                tree.reads?.add(bytes.count)
+                body(bytes)
+            }
         }
     }
 
@@ -305,6 +327,9 @@ struct FaultyTree: FileTree {
     }
     func makeDirectory(_ path: String) throws(SystemCallError) { try tree.makeDirectory(path) }
     func status(_ path: String) throws(SystemCallError) -> FileStatus? { try tree.status(path) }
+    func usage(of path: String, filesMax: Int64) throws(SystemCallError) -> FolderUsage {
+        try tree.usage(of: path, filesMax: filesMax)
+    }
     func list(_ path: String) throws(SystemCallError) -> [String] { try tree.list(path) }
     func read(_ path: String, limit: Int) throws(SystemCallError) -> [UInt8] { try tree.read(path, limit: limit) }
     func replace(_ path: String, with bytes: [UInt8], mode: UInt32) throws(SystemCallError) {
@@ -313,6 +338,13 @@ struct FaultyTree: FileTree {
     func rename(_ from: String, to: String, exclusively: Bool) throws(SystemCallError) {
         try tree.rename(from, to: to, exclusively: exclusively)
     }
+    func moveFiles(_ names: [Renaming], from: String, to: String) throws(SystemCallError) -> [SystemCallError?] {
+        try tree.moveFiles(names, from: from, to: to)
+    }
+    func inodes(of names: [String], in folder: String) throws(SystemCallError) -> [UInt64?] {
+        try tree.inodes(of: names, in: folder)
+    }
+    func removeEmptyDirectory(_ path: String) throws(SystemCallError) -> Bool { try tree.removeEmptyDirectory(path) }
     func syncDirectory(_ path: String) throws(SystemCallError) { try tree.syncDirectory(path) }
     func remove(_ path: String) throws(SystemCallError) { try tree.remove(path) }
     func replaceLink(_ path: String, target: String) throws(SystemCallError) {

@@ -1,0 +1,90 @@
+// A partial file of which nothing is there yet: made by the write of its first bytes, on the thread that writes them.
+internal import AssetsOS
+
+/// Most files are small and come in one piece. Such a one is made, written and synced in one go, and needs nothing that only
+/// helps to go on with a part of it: neither the note of its version nor room set aside.
+///
+/// Unchecked: used by one executor at a time, as `AppendableFile` demands. `sync` runs where the file is appended to, and
+/// `read` is asked for only what was written, when the file is there and stays the same.
+final class FreshFile: AppendableFile, @unchecked Sendable {
+    private let path: String
+    private let files: any FileTree
+    /// Attributes that every file gets.
+    private let marks: [String: String]
+    /// The version that its bytes belong to.
+    var label: String?
+    /// Bytes of the whole; 0 when unknown.
+    var total: Int64 = 0
+    private var file: (any AppendableFile)?
+    /// All there is of it is on stable storage.
+    private(set) var isSynced = false
+
+    init(_ path: String, in files: any FileTree, marks: [String: String]) {
+        self.path = path
+        self.files = files
+        self.marks = marks
+    }
+
+    var exists: Bool { file != nil }
+    var length: Int64 { file?.length ?? 0 }
+    var inode: UInt64 { file?.inode ?? 0 }
+    var allocated: Int64 { get throws(SystemCallError) { try file?.allocated ?? 0 } }
+
+    func append(_ bytes: UnsafeRawBufferPointer) throws(SystemCallError) {
+        isSynced = false
+        let isWhole = Int64(bytes.count) == total && length == 0
+        let file = try made(isWhole: isWhole)
+        try file.append(bytes)
+        guard isWhole else { return }
+        do throws(SystemCallError) { try sync() } catch {
+            // The kernel may have dropped what it could not write.
+            try? file.truncate(to: 0)
+            throw error
+        }
+    }
+
+    func truncate(to length: Int64) throws(SystemCallError) {
+        isSynced = false
+        try file?.truncate(to: length)
+    }
+
+    func reserve(total: Int64) throws(SystemCallError) -> Bool { try made(isWhole: false).reserve(total: total) }
+
+    func sync() throws(SystemCallError) {
+        guard !isSynced else { return }
+        try made(isWhole: true).sync()
+        isSynced = true
+    }
+
+    func setAttribute(name: String, value: String) throws(SystemCallError) {
+        try file?.setAttribute(name: name, value: value)
+    }
+
+    func read(
+        from offset: Int64, count: Int64, _ body: (UnsafeRawBufferPointer) -> Void
+    ) throws(SystemCallError) {
+        try file?.read(from: offset, count: count, body)
+    }
+
+    /// The file on the disk.
+    @discardableResult
+    func made(isWhole: Bool) throws(SystemCallError) -> any AppendableFile {
+        if let file { return file }
+        var made = try files.openAppendable(path)
+        if made.length > 0 {
+            // Left by an attempt of which nothing was noted.
+            try files.remove(path)
+            made = try files.openAppendable(path)
+        }
+        do throws(SystemCallError) {
+            for (name, value) in marks.sorted(by: { $0.key < $1.key }) {
+                try made.setAttribute(name: name, value: value)
+            }
+            if !isWhole, let label { try made.setAttribute(name: TransferRun.labelAttribute, value: label) }
+        } catch {
+            // Without extended attributes a file cannot be marked, and starts over when it is interrupted.
+        }
+        file = made
+        return made
+    }
+}

@@ -1,0 +1,158 @@
+// Transfers that stop, pause and go on, against nginx over https.
+import AssetsModel
+import AssetsOS
+import AssetsTransfer
+import Testing
+
+@Suite("Transfers that pause", .timeLimit(.minutes(2)))
+struct TransferPauseTests {
+    /// A transfer whose events are taken one by one.
+    private func start(_ spec: TransferSpec, on bench: Bench) async -> AsyncStream<TransferEvent> {
+        let (stream, continuation) = AsyncStream.makeStream(of: TransferEvent.self)
+        await bench.engine.start(spec) { event in
+            continuation.yield(event)
+            if case .ended = event { continuation.finish() }
+        }
+        return stream
+    }
+
+    private func isProgress(_ event: TransferEvent) -> Bool {
+        if case .progress(let received, _) = event { received > 0 } else { false }
+    }
+
+    @Test("A transfer that is asked to stop has all it took on the disk, and goes on there")
+    func stop() async throws {
+        let bytes = noise(3 << 20)
+        try await serve(bytes) { server, bench in
+            var events: [TransferEvent] = []
+            for await event in await start(bench.spec(server.url("/slow/file")), on: bench) {
+                events.append(event)
+                if isProgress(event) { await bench.engine.stop("x") }
+            }
+            #expect(events.outcome == .stopped && events.contains(.canStop))
+            let length = try #require(try bench.files.status(Bench.partial)).size
+            let note = try #require(events.checkpoint)
+            #expect(length == events.progress.last && note.syncedOffset == length && length < note.total)
+            let rest = await bench.run(bench.spec(server.url("/file"), resume: note))
+            #expect(rest.resumedAt == [length])
+            let content = try bench.content()
+            #expect(content == Bytes(bytes))
+            await bench.stop()
+            let log = try server.finish()
+            #expect(log.last?.range == "bytes=\(length)-" && log.last?.bodyBytes == Int64(bytes.count) - length)
+        }
+    }
+
+    @Test("What a server would send again from the beginning does not stop", arguments: ["noranges", "unnamed"])
+    func cannotStop(place: String) async throws {
+        let bytes = noise(1 << 20)
+        try await serve(bytes) { server, bench in
+            var events: [TransferEvent] = []
+            for await event in await start(bench.spec(server.url("/\(place)/file")), on: bench) {
+                events.append(event)
+                await bench.engine.stop("x")
+            }
+            #expect(events.receivedLength == Int64(bytes.count) && !events.contains(.canStop))
+        }
+    }
+
+    @Test("A pause keeps the connection, and says how far it is before and after")
+    func pause() async throws {
+        let bytes = noise(600_000)
+        try await serve(bytes) { server, bench in
+            var spec = bench.spec(server.url("/slow/file"))
+            spec.transferClass = .background
+            let stream = await start(spec, on: bench)
+            var events = stream.makeAsyncIterator()
+            var received: [Int64] = []
+            while received.isEmpty, let event = await events.next() {
+                // The pause has nothing new to tell where no byte comes between this and it.
+                if case .progress(let count, _) = event { received.append(count) }
+            }
+            await bench.engine.pause("x")
+            let length = try #require(try bench.files.status(Bench.partial)).size
+            // All that was taken is in the file, and told; nothing more comes.
+            await bench.engine.pause("x")
+            let again = try bench.files.status(Bench.partial)?.size
+            #expect(again == length)
+            await bench.engine.resume("x", as: .foreground)
+            while let event = await events.next() {
+                if case .progress(let count, _) = event { received.append(count) }
+                if case .ended(let outcome) = event {
+                    guard case .received(600_000, _, _, _) = outcome else {
+                        Issue.record("\(outcome)")
+                        break
+                    }
+                }
+            }
+            #expect(received.contains(length) && received == received.sorted())
+            let content = try bench.content()
+            #expect(content == Bytes(bytes))
+            await bench.stop()
+            let log = try server.finish()
+            #expect(log.map(\.bodyBytes) == [600_000])
+        }
+    }
+
+    @Test("A pause that lasts gives the connection back")
+    func longPause() async throws {
+        try await serve(noise(3 << 20)) { server, bench in
+            let stream = await start(bench.spec(server.url("/slow/file")), on: bench)
+            var events: [TransferEvent] = []
+            var isPaused = false
+            for await event in stream {
+                events.append(event)
+                guard isProgress(event), !isPaused else { continue }
+                isPaused = true
+                await bench.engine.pause("x")
+            }
+            #expect(events.outcome == .stopped)
+        }
+    }
+
+    @Test("Background transfers share a limit of bytes a second, and nobody else has it")
+    func rate() async throws {
+        let bytes = noise(256 << 10)
+        try await serve(bytes) { server, bench in
+            await bench.engine.setBackgroundRate(256 << 10)
+            let clock = bench.loop
+            let url = server.url("/file")
+            let start = clock.now
+            await withTaskGroup(of: Int64?.self) { group in
+                for number in 0..<3 {
+                    var spec = bench.spec(url, id: "b\(number)")
+                    spec.transferClass = .background
+                    group.addTask { [spec] in await bench.run(spec).receivedLength }
+                }
+                #expect(await bench.run(bench.spec(url, id: "f")).receivedLength == Int64(bytes.count))
+                // The three take 2.8 seconds at least, and the one that nobody holds up is there before them.
+                #expect(clock.now - start < .milliseconds(2800))
+                for await length in group { #expect(length == Int64(bytes.count)) }
+            }
+            // 768 KiB at 256 KiB a second, less the slack.
+            let took = clock.now - start
+            #expect(took > .milliseconds(2800) && took < .seconds(6), "\(took)")
+            for number in 0..<3 {
+                let content = try bench.content("b\(number)")
+                #expect(content == Bytes(bytes))
+            }
+        }
+    }
+
+    @Test("A limit that is lifted holds nobody back any more")
+    func lifted() async throws {
+        let bytes = noise(4 << 20)
+        try await serve(bytes) { server, bench in
+            await bench.engine.setBackgroundRate(PolicyNumbers.backgroundRateMin)
+            var spec = bench.spec(server.url("/file"))
+            spec.transferClass = .background
+            let start = bench.loop.now
+            var events: [TransferEvent] = []
+            for await event in await self.start(spec, on: bench) {
+                events.append(event)
+                if isProgress(event) { await bench.engine.setBackgroundRate(nil) }
+            }
+            #expect(events.receivedLength == Int64(bytes.count) && bench.loop.now - start < .seconds(5))
+        }
+    }
+}
