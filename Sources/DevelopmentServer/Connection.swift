@@ -17,6 +17,8 @@ final class Connection {
 
     private enum Phase: Equatable {
         case receiving
+        /// The answer goes out at this time.
+        case waiting(Duration)
         case sending
         case stalled
         /// The answer was the last; what the peer still sends is thrown away, so that the kernel does not answer it
@@ -26,12 +28,8 @@ final class Connection {
     }
 
     private static let lingerMax = Duration.seconds(2)
-    /// Bytes of a file that are read at once for TLS.
-    private static let chunkMax = 256 << 10
     /// Bytes sent before other connections have their turn.
     private static let turnMax = 1 << 20
-    /// A throttled answer is sent in some 20 pieces a second.
-    private static let throttlePieces: Int64 = 20
 
     let number: Int
     let stream: Stream
@@ -40,17 +38,15 @@ final class Connection {
     private let idleMax: Duration
     private var phase = Phase.receiving
     private var input: [UInt8] = []
-    private var response: Response?
-    private var faults = AppliedFaults()
+    private var requests = 0
+    private var answer: AnswerSender?
     private var record = AccessRecord(
         time: .zero, connection: 0, method: "", path: "", range: nil, status: 0, bytesSent: 0, isComplete: false,
         fault: "")
-    private var headSent = 0
-    /// Bytes read from the file and not sent yet; TLS only.
-    private var chunk: ArraySlice<UInt8> = []
-    private var sendingSince = Duration.zero
     /// When the connection is closed for doing nothing; nil while a fault stalls it.
     private(set) var deadline: Duration?
+    /// A fault wants the port closed for so long.
+    private(set) var refusal: Duration?
 
     init(number: Int, stream: Stream, site: Site, idleMax: Duration, now: Duration) {
         self.number = number
@@ -58,6 +54,7 @@ final class Connection {
         self.site = site
         self.idleMax = idleMax
         deadline = now + idleMax
+        stream.chooseFault = { [site] host in site.faults(forHost: host) }
     }
 
     /// Goes on until it would have to wait. `now` is the process clock.
@@ -69,6 +66,7 @@ final class Connection {
             let wait: Wait? =
                 switch phase {
                 case .receiving: receive(now: now)
+                case .waiting(let time): begin(at: time, now: now)
                 case .sending: send(now: now, turn: &turn)
                 case .lingering: linger()
                 case .stalled, .closed: .closed
@@ -81,9 +79,13 @@ final class Connection {
 
     /// Ends at once; an answer that was under way is logged as cut short.
     func close() {
-        if phase == .sending || phase == .stalled { finishRecord(isComplete: false) }
+        switch phase {
+        case .waiting, .sending, .stalled: finishRecord(isComplete: false)
+        case .receiving: logHandshake()
+        case .lingering, .closed: break
+        }
         phase = .closed
-        response = nil
+        answer = nil
     }
 
     // MARK: Receiving
@@ -92,12 +94,10 @@ final class Connection {
         do throws(RequestFault) {
             if let (head, length) = try RequestParser.parse(input) {
                 input.removeFirst(length)
-                begin(head, now: now)
-                return nil
+                return begin(head, now: now)
             }
         } catch {
-            let response = Response.plain(error.status, head: nil, now: site.now)
-            begin(response, AppliedFaults(), method: "", path: "", range: nil, now: now)
+            begin(Answer(.plain(error.status, to: nil)), head: nil, now: now)
             return nil
         }
         return withUnsafeTemporaryAllocation(byteCount: RequestParser.headMax, alignment: 1) { buffer in
@@ -112,93 +112,76 @@ final class Connection {
         }
     }
 
-    private func begin(_ head: RequestHead, now: Duration) {
-        let (response, faults) = site.respond(to: head)
-        begin(response, faults, method: head.method, path: head.path, range: head.range, now: now)
+    private func begin(_ head: RequestHead, now: Duration) -> Wait? {
+        requests += 1
+        let answer = site.respond(to: head, isReused: requests > 1)
+        begin(answer, head: head, now: now)
+        let faults = answer.faults
+        if let seconds = faults[.refuse] { refusal = .seconds(seconds) }
+        if refusal != nil || faults.has(.drop) || faults.has(.dropReused) {
+            record.status = 0
+            return .closed
+        }
+        if faults.has(.hang) {
+            record.status = 0
+            return stall()
+        }
+        if let seconds = faults[.wait] {
+            deadline = nil
+            phase = .waiting(now + .seconds(seconds))
+        }
+        return nil
     }
 
-    private func begin(
-        _ response: Response, _ faults: AppliedFaults, method: String, path: String, range: String?, now: Duration
-    ) {
-        self.response = response
-        self.faults = faults
+    private func begin(_ answer: Answer, head: RequestHead?, now: Duration) {
+        self.answer = AnswerSender(answer.response, file: answer.file, faults: answer.faults, now: now, date: site.now)
         record = AccessRecord(
-            time: .zero, connection: number, method: method, path: path, range: range, status: response.status,
-            bytesSent: 0, isComplete: false, fault: faults.description)
-        headSent = 0
-        sendingSince = now
+            time: .zero, connection: number, method: head?.method ?? "", path: head?.path ?? "", range: head?.range,
+            status: answer.response.status, bytesSent: 0, isComplete: false, fault: answer.faults.description)
         deadline = now + idleMax
         phase = .sending
+    }
+
+    private func begin(at time: Duration, now: Duration) -> Wait? {
+        guard now >= time else { return .time(time) }
+        deadline = now + idleMax
+        phase = .sending
+        return nil
     }
 
     // MARK: Sending
 
     private func send(now: Duration, turn: inout Int) -> Wait? {
-        guard let response else { return .closed }
-        if headSent < response.head.count { return sendHead(response, now: now, turn: &turn) }
-        if let wait = applyFault(response) { return wait }
-        guard response.remaining > 0, let file = response.file else { return finish(response, now: now) }
-        var count = min(response.remaining, Int64(turn))
-        for limit in [faults.closeAfter, faults.stallAfter] {
-            if let limit { count = min(count, limit - record.bytesSent) }
-        }
-        if let rate = faults.bytesPerSecond {
-            let (allowed, next) = throttled(rate, now: now)
-            guard allowed > 0 else { return .time(next) }
-            count = min(count, allowed)
-        }
-        switch sendFile(file, from: response.offset, count: Int(count)) {
-        case .bytes(let sent):
-            self.response?.offset += Int64(sent)
-            self.response?.remaining -= Int64(sent)
-            record.bytesSent += Int64(sent)
-            turn -= sent
-            deadline = now + idleMax
-            return nil
-        case .awaitsRead: return .readable
-        case .awaitsWrite: return .writable
-        case .ended: return .closed
-        }
-    }
-
-    private func sendHead(_ response: Response, now: Duration, turn: inout Int) -> Wait? {
-        let result = response.head.withUnsafeBytes { stream.write(UnsafeRawBufferPointer(rebasing: $0[headSent...])) }
-        switch result {
-        case .bytes(let count):
-            headSent += count
+        guard let step = answer?.step(on: stream, now: now, most: turn) else { return .closed }
+        switch step {
+        case .sent(let count):
+            record.bytesSent = answer?.fileSent ?? 0
             turn -= count
             deadline = now + idleMax
             return nil
         case .awaitsRead: return .readable
         case .awaitsWrite: return .writable
-        case .ended: return .closed
+        case .awaits(let time): return .time(time)
+        case .whole: return finish(now: now)
+        case .broken: return .closed
+        case .reset:
+            stream.resetWhenClosed()
+            return .closed
+        case .stalled: return stall()
         }
     }
 
-    private func sendFile(_ file: ServedFile, from offset: Int64, count: Int) -> StreamResult {
-        if stream.takesFiles { return stream.send(file.descriptor, from: offset, count: count) }
-        if chunk.isEmpty { chunk = Self.read(file.descriptor, from: offset, count: min(count, Self.chunkMax))[...] }
-        // The file became shorter while it was sent: the answer cannot be completed.
-        guard !chunk.isEmpty else { return .ended }
-        let result = chunk.prefix(count).withUnsafeBytes { stream.write($0) }
-        if case .bytes(let sent) = result { chunk.removeFirst(sent) }
-        return result
+    private func stall() -> Wait {
+        phase = .stalled
+        deadline = nil
+        return .hangUp
     }
 
-    private static func read(_ file: borrowing Descriptor, from offset: Int64, count: Int) -> [UInt8] {
-        let fd = file.rawValue
-        return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            var result = pread(fd, buffer.baseAddress, count, off_t(offset))
-            while result == -1 && errno == EINTR { result = pread(fd, buffer.baseAddress, count, off_t(offset)) }
-            initialized = max(0, result)
-        }
-    }
-
-    private func finish(_ response: Response, now: Duration) -> Wait? {
+    private func finish(now: Duration) -> Wait? {
         finishRecord(isComplete: true)
-        self.response = nil
-        chunk = []
-        if response.closes {
+        let closes = answer?.response.closes ?? true
+        answer = nil
+        if closes {
             stream.finishWriting()
             deadline = now + Self.lingerMax
             phase = .lingering
@@ -215,6 +198,15 @@ final class Connection {
         site.record(record)
     }
 
+    /// A handshake that a fault has spoilt is worth a line; a client that merely leaves is not.
+    private func logHandshake() {
+        guard requests == 0, let faults = stream.fault else { return }
+        site.record(
+            AccessRecord(
+                time: site.now, connection: number, method: "", path: "", range: nil, status: 0, bytesSent: 0,
+                isComplete: false, fault: faults.description))
+    }
+
     private func linger() -> Wait? {
         withUnsafeTemporaryAllocation(byteCount: RequestParser.headMax, alignment: 1) { buffer in
             switch stream.read(into: buffer) {
@@ -224,30 +216,5 @@ final class Connection {
             case .ended: .closed
             }
         }
-    }
-
-    // MARK: Faults
-
-    /// Closes or stalls once enough of the body was sent; nothing happens to bodies that are shorter.
-    private func applyFault(_ response: Response) -> Wait? {
-        guard response.remaining > 0 else { return nil }
-        if let limit = faults.closeAfter, record.bytesSent >= limit { return .closed }
-        if let limit = faults.stallAfter, record.bytesSent >= limit {
-            phase = .stalled
-            deadline = nil
-            return .hangUp
-        }
-        return nil
-    }
-
-    /// How much may be sent now, and when more.
-    private func throttled(_ rate: Int64, now: Duration) -> (allowed: Int64, next: Duration) {
-        let piece = max(1, rate / Self.throttlePieces)
-        let (seconds, attoseconds) = (now - sendingSince).components
-        let elapsed = Double(seconds) + Double(attoseconds) / 1e18
-        let due = Double(rate) * elapsed + Double(piece)
-        let allowed = due >= 9e18 ? Int64.max : Int64(due) - record.bytesSent
-        if allowed >= min(piece, response?.remaining ?? piece) { return (allowed, now) }
-        return (0, now + .nanoseconds(Int64(1e9 * Double(piece - max(0, allowed)) / Double(rate)) + 1))
     }
 }

@@ -8,11 +8,9 @@ package struct TLSIdentity: Hashable, Sendable {
     /// The server's certificate first.
     package var certificateChain: String
     package var privateKey: String
-
-    package init(certificateChain: String, privateKey: String) {
-        self.certificateChain = certificateChain
-        self.privateKey = privateKey
-    }
+    /// For faults: the same names and the same key, but out of date, or signed by nobody.
+    package var expiredChain: String
+    package var untrustedChain: String
 }
 
 /// An authority in a folder of its own that can speak for this machine only.
@@ -75,15 +73,29 @@ package struct DevelopmentCertificateAuthority: Sendable {
         }
         guard let pointer = copenssl_generate_p256() else { throw .openSSL("No key could be made") }
         let key = Key(owning: pointer)
-        let alternatives = names.map { (Self.isAddress($0) ? "IP:" : "DNS:") + $0 }.joined(separator: ",")
-        let leaf = try CertificateBuilder(
-            commonName: first, days: Self.leafDays, backdating: Self.backdating,
+        let authority = (certificate.value, self.key.value)
+        func chain(backdating: Int, days: Int, isSigned: Bool = true) throws(DevelopmentServerError) -> String {
+            let builder = Self.leaf(for: names, commonName: first, backdating: backdating, days: days)
+            let leaf = try PEM.text(try builder.sign(key: key, issuer: isSigned ? authority : nil))
+            return isSigned ? leaf + certificatePEM : leaf
+        }
+        return TLSIdentity(
+            certificateChain: try chain(backdating: Self.backdating, days: Self.leafDays),
+            privateKey: try PEM.text(key),
+            expiredChain: try chain(backdating: 2 * Self.backdating, days: -1),
+            untrustedChain: try chain(backdating: Self.backdating, days: Self.leafDays, isSigned: false))
+    }
+
+    private static func leaf(
+        for names: [String], commonName: String, backdating: Int, days: Int
+    ) -> CertificateBuilder {
+        let alternatives = names.map { (isAddress($0) ? "IP:" : "DNS:") + $0 }.joined(separator: ",")
+        return CertificateBuilder(
+            commonName: commonName, days: days, backdating: backdating,
             extensions: [
                 (NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, "critical,digitalSignature"),
                 (NID_ext_key_usage, "serverAuth"), (NID_subject_alt_name, alternatives),
-            ]
-        ).sign(key: key, issuer: (certificate.value, self.key.value))
-        return TLSIdentity(certificateChain: try PEM.text(leaf) + certificatePEM, privateKey: try PEM.text(key))
+            ])
     }
 
     // MARK: Names

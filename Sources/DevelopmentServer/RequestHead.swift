@@ -6,6 +6,8 @@ struct RequestHead: Equatable {
     var method: String
     /// Decoded, relative, without `.` and empty components; empty for the root.
     var path: String
+    /// Path and query as they came.
+    var target = "/"
     /// The lower digit of HTTP/1.x.
     var minorVersion: Int
     var keepsAlive: Bool
@@ -71,10 +73,12 @@ enum RequestParser {
         let fields = try Fields(lines.dropFirst())
         guard fields.hosts == 1 || (minorVersion == 0 && fields.hosts == 0) else { throw RequestFault(status: 400) }
         let method = String(decoding: parts[0], as: UTF8.self)
-        return RequestHead(
+        var head = RequestHead(
             method: method, path: try path(parts[1], method: method), minorVersion: minorVersion,
             keepsAlive: fields.closes ? false : minorVersion > 0 || fields.keepsAlive, range: fields.range,
             ifRange: fields.ifRange, ifNoneMatch: fields.ifNoneMatch, hasBody: fields.hasBody)
+        head.target = try originForm(parts[1])
+        return head
     }
 
     private static func minorVersion(_ text: ArraySlice<UInt8>) throws(RequestFault) -> Int {
@@ -90,7 +94,7 @@ enum RequestParser {
     // MARK: Path
 
     private static func path(_ target: ArraySlice<UInt8>, method: String) throws(RequestFault) -> String {
-        if Array(target) == [UInt8(ascii: "*")] && method == "OPTIONS" { return "" }
+        if isAsterisk(target) && method == "OPTIONS" { return "" }
         guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") }) else {
             throw RequestFault(status: 400)
         }
@@ -102,6 +106,15 @@ enum RequestParser {
         let components = text.utf8.split(separator: UInt8(ascii: "/")).compactMap { String($0) }.filter { $0 != "." }
         guard !components.contains("..") else { throw RequestFault(status: 400) }
         return components.joined(separator: "/")
+    }
+
+    private static func isAsterisk(_ target: ArraySlice<UInt8>) -> Bool { Array(target) == [UInt8(ascii: "*")] }
+
+    /// Path and query, without scheme and host.
+    private static func originForm(_ target: ArraySlice<UInt8>) throws(RequestFault) -> String {
+        if isAsterisk(target) { return "*" }
+        let origin = String(decoding: try withoutAuthority(target), as: UTF8.self)
+        return origin.hasPrefix("/") ? origin : "/" + origin
     }
 
     /// Proxies send the whole address; the path begins at the first slash after the host.

@@ -1,118 +1,105 @@
 // What is sent for a request: decided here, sent by the connection.
 internal import AssetsOS
-internal import Glibc
 
-/// A file that is being sent.
-final class ServedFile {
-    let descriptor: Descriptor
-    init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+/// A piece of a body.
+enum BodyPart: Equatable {
+    case bytes([UInt8])
+    /// So many bytes of the file from an offset on.
+    case file(offset: Int64, count: Int64)
 }
 
-/// An answer with the part of a file that follows its head.
-struct Response {
+/// What is done to a file's bytes on their way.
+struct ByteChange: Equatable {
+    /// Every byte is combined with it.
+    var mask: UInt8 = 0
+    /// The byte that is inverted.
+    var inverted: Int64?
+
+    var isNone: Bool { mask == 0 && inverted == nil }
+
+    /// Changes bytes that lie at `offset` of the file.
+    func apply(to bytes: inout [UInt8], at offset: Int64) {
+        if mask != 0 { for index in bytes.indices { bytes[index] ^= mask } }
+        if let inverted, inverted >= offset, inverted < offset + Int64(bytes.count) {
+            bytes[Int(inverted - offset)] ^= 0xFF
+        }
+    }
+}
+
+/// An answer: a head, then the parts of a body.
+struct Response: Equatable {
+    struct Field: Equatable {
+        var name: String
+        var value: String
+        init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
     var status: Int
-    /// Status line and headers, or with them a small body.
-    var head: [UInt8]
-    var file: ServedFile?
-    var offset: Int64 = 0
-    /// Bytes of the file still to be sent.
-    var remaining: Int64 = 0
+    var fields: [Field] = []
+    /// Announced as Content-Length; nil when the body's end shows in another way, or there is none.
+    var length: Int64?
+    var body: [BodyPart] = []
+    var change = ByteChange()
     /// Whether the connection is closed afterwards.
     var closes: Bool
+    /// A client of HTTP/1.0 has to be told that the connection stays.
+    var saysKeepAlive = false
+    /// The lower digit of HTTP/1.x in the status line.
+    var minorVersion = 1
+    /// Heads that come before it.
+    var informational = 0
+    /// Sent in place of everything else.
+    var noise: [UInt8]?
+
+    /// An answer to a request that was read; `head` is nil where it could not be.
+    init(status: Int, to head: RequestHead?) {
+        self.status = status
+        // A body that was announced is not read; the connection cannot go on behind it.
+        closes = head.map { !$0.keepsAlive || $0.hasBody } ?? true
+        saysKeepAlive = !closes && head?.minorVersion == 0
+    }
 
     /// An answer that says its status and nothing more.
-    static func plain(
-        _ status: Int, head: RequestHead?, now: Duration, fields: [(String, String)] = []
+    static func plain(_ status: Int, to head: RequestHead?, fields: [Field] = []) -> Response {
+        .text("\(status) \(phrase(status))\n", type: "text/plain", status: status, to: head, fields: fields)
+    }
+
+    /// An answer with a text of its own.
+    static func text(
+        _ text: String, type: String, status: Int, to head: RequestHead?, fields: [Field] = []
     ) -> Response {
-        let text = "\(status) \(phrase(status))\n"
-        // A body that was announced is not read; the connection cannot go on behind it.
-        let closes = head.map { !$0.keepsAlive || $0.hasBody } ?? true
-        var bytes = headBytes(
-            status, [("Content-Type", "text/plain")] + fields, length: Int64(text.utf8.count), closes: closes,
-            head: head, now: now)
-        if head?.method != "HEAD" { bytes += Array(text.utf8) }
-        return Response(status: status, head: bytes, file: nil, closes: closes)
+        var response = Response(status: status, to: head)
+        response.fields = [Field("Content-Type", type)] + fields
+        response.length = Int64(text.utf8.count)
+        if head?.method != "HEAD" { response.body = [.bytes(Array(text.utf8))] }
+        return response
     }
 
-    /// The file, a part of it, or why not.
-    static func file(
-        _ file: ServedFile, status info: stat, head: RequestHead, takesRanges: Bool, now: Duration
-    ) -> Response {
-        let size = Int64(info.st_size)
-        let tag = entityTag(info)
-        let modified = HTTPDate.format(Int64(info.st_mtim.tv_sec))
-        var fields = [("ETag", tag), ("Last-Modified", modified)]
-        if takesRanges { fields.append(("Accept-Ranges", "bytes")) }
-        if let known = head.ifNoneMatch, matches(known, tag: tag) {
-            return Response(
-                status: 304, head: headBytes(304, fields, length: nil, closes: !head.keepsAlive, head: head, now: now),
-                file: nil, closes: !head.keepsAlive)
-        }
-        var range = ByteRange.whole
-        if takesRanges, head.ifRange.map({ $0 == tag || $0 == modified }) ?? true {
-            range = ByteRange(header: head.range, size: size)
-        }
-        fields.append(("Content-Type", contentType(head.path)))
-        var (status, first, length) = (200, Int64(0), size)
-        switch range {
-        case .whole: break
-        case .part(let from, let last):
-            (status, first, length) = (206, from, last - from + 1)
-            fields.append(("Content-Range", "bytes \(from)-\(last)/\(size)"))
-        case .unsatisfiable:
-            return plain(416, head: head, now: now, fields: [("Content-Range", "bytes */\(size)")])
-        }
-        let bytes = headBytes(status, fields, length: length, closes: !head.keepsAlive, head: head, now: now)
-        return Response(
-            status: status, head: bytes, file: file, offset: first, remaining: head.method == "HEAD" ? 0 : length,
-            closes: !head.keepsAlive)
-    }
-
-    /// Changes whenever the file does: replaced (inode), grown (size) or written (time).
-    private static func entityTag(_ info: stat) -> String {
-        let parts = [
-            UInt64(info.st_ino), UInt64(bitPattern: Int64(info.st_size)),
-            UInt64(bitPattern: Int64(info.st_mtim.tv_sec)), UInt64(bitPattern: Int64(info.st_mtim.tv_nsec)),
-        ]
-        return "\"" + parts.map { String($0, radix: 16) }.joined(separator: "-") + "\""
-    }
-
-    private static func matches(_ list: String, tag: String) -> Bool {
-        list.split(separator: ",").contains { item in
-            var item = item.drop { $0 == " " }
-            while item.last == " " { item.removeLast() }
-            if item.hasPrefix("W/") { item = item.dropFirst(2) }
-            return item == "*" || item == tag
-        }
-    }
-
-    private static func headBytes(
-        _ status: Int, _ fields: [(String, String)], length: Int64?, closes: Bool, head: RequestHead?, now: Duration
-    ) -> [UInt8] {
-        var text = "HTTP/1.1 \(status) \(phrase(status))\r\nDate: \(HTTPDate.format(now.components.seconds))\r\n"
-        for (name, value) in fields { text += "\(name): \(value)\r\n" }
+    /// Status line and fields as they are sent.
+    func head(now: Duration) -> [UInt8] {
+        if let noise { return noise }
+        let early = "HTTP/1.1 103 Early Hints\r\nLink: </>; rel=preload\r\n\r\n"
+        var text = String(repeating: early, count: informational)
+        text += "HTTP/1.\(minorVersion) \(status) \(Self.phrase(status))\r\n"
+        text += "Date: \(HTTPDate.format(now.components.seconds))\r\n"
+        for field in fields { text += "\(field.name): \(field.value)\r\n" }
         if let length { text += "Content-Length: \(length)\r\n" }
         if closes {
             text += "Connection: close\r\n"
-        } else if head?.minorVersion == 0 {
+        } else if saysKeepAlive {
             text += "Connection: keep-alive\r\n"
         }
         return Array((text + "\r\n").utf8)
-    }
-
-    private static func contentType(_ path: String) -> String {
-        let types = [
-            ("json", "application/json"), ("plist", "application/x-plist"), ("mp4", "video/mp4"),
-            ("zst", "application/zstd"), ("zip", "application/zip"),
-        ]
-        let lowered = path.lowercased()
-        return types.first { lowered.hasSuffix("." + $0.0) }?.1 ?? "application/octet-stream"
     }
 
     private static func phrase(_ status: Int) -> String {
         switch status {
         case 200: "OK"
         case 206: "Partial Content"
+        case 302: "Found"
         case 304: "Not Modified"
         case 400: "Bad Request"
         case 401: "Unauthorized"

@@ -18,20 +18,23 @@ actor ServerCore {
     }
 
     private let loop: EventLoop
-    private let listener: Descriptor
+    private let listener: ListeningSocket
     private let tls: TLSContext?
     private let site: Site
     private let idleMax: Duration
     private var members: [Int: Member] = [:]
     private var lastNumber = 0
     private var isAccepting = false
+    /// When a fault has closed the port: until it is opened again.
+    private var reopening: TimerToken?
     private var sweep: TimerToken?
     private var isShutDown = false
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     init(
-        loop: EventLoop, listener: consuming Descriptor, tls: sending TLSContext?, site: sending Site, idleMax: Duration
+        loop: EventLoop, listener: sending ListeningSocket, tls: sending TLSContext?, site: sending Site,
+        idleMax: Duration
     ) {
         self.loop = loop
         self.listener = listener
@@ -54,16 +57,16 @@ actor ServerCore {
     func shutDown() {
         isShutDown = true
         stopAccepting()
-        if let sweep { loop.cancel(sweep) }
+        for timer in [sweep, reopening] { if let timer { loop.cancel(timer) } }
         for number in members.keys.sorted() { drop(number) }
     }
 
     // MARK: Accepting
 
     private func startAccepting() {
-        guard !isAccepting, !isShutDown, members.count < Self.connectionsMax else { return }
+        guard !isAccepting, !isShutDown, reopening == nil, members.count < Self.connectionsMax else { return }
         do throws(SystemCallError) {
-            try loop.watch(listener.rawValue, for: .read) { [unowned self] _ in
+            try loop.watch(listener.descriptor.rawValue, for: .read) { [unowned self] _ in
                 assumeIsolated { $0.accept() }
             }
             isAccepting = true
@@ -74,13 +77,13 @@ actor ServerCore {
 
     private func stopAccepting() {
         guard isAccepting else { return }
-        loop.unwatch(listener.rawValue)
+        loop.unwatch(listener.descriptor.rawValue)
         isAccepting = false
     }
 
     private func accept() {
-        while members.count < Self.connectionsMax {
-            let fd = Glibc.accept(listener.rawValue, nil, nil)
+        while isAccepting, members.count < Self.connectionsMax {
+            let fd = Glibc.accept(listener.descriptor.rawValue, nil, nil)
             if fd == -1 {
                 if [EINTR, ECONNABORTED].contains(errno) { continue }
                 if errno != EAGAIN {
@@ -143,8 +146,26 @@ actor ServerCore {
         guard let member = members.removeValue(forKey: number) else { return }
         loop.unwatch(member.connection.stream.socket.rawValue)
         if let timer = member.timer { loop.cancel(timer) }
+        // Before the client can know that it has to come again.
+        if let refusal = member.connection.refusal { refuse(for: refusal) }
         member.connection.close()
         startAccepting()
+    }
+
+    // MARK: A closed port
+
+    /// Closes the port, so that the kernel refuses connections, also those that wait to be accepted.
+    private func refuse(for time: Duration) {
+        guard reopening == nil, !isShutDown else { return }
+        stopAccepting()
+        listener.close()
+        reopening = loop.schedule(after: time) { [weak self] in self?.assumeIsolated { $0.reopen() } }
+    }
+
+    private func reopen() {
+        reopening = nil
+        if listener.listen() { return startAccepting() }
+        reopening = loop.schedule(after: Self.sweepInterval) { [weak self] in self?.assumeIsolated { $0.reopen() } }
     }
 
     // MARK: Deadlines

@@ -7,9 +7,6 @@ internal import Glibc
 /// GET and HEAD with single byte ranges, If-Range, If-None-Match, keep-alive and pipelining. Nothing outside the folder
 /// can be reached, links out of it included. Faults on demand: see `FaultPlan`.
 package final class StaticServer: Sendable {
-    /// Connections that the kernel keeps while all of ours are taken.
-    private static let backlog: Int32 = 128
-
     private let loop: EventLoop
     private let core: ServerCore
     package let port: UInt16
@@ -34,9 +31,9 @@ package final class StaticServer: Sendable {
         let context: TLSContext? = if let tls { try TLSContext(tls) } else { nil }
         let place = "Cannot listen on \(address), port \(port)"
         let listener = try failing(.port, place) { () throws(SystemCallError) in
-            try listen(address: address, port: port)
+            try ListeningSocket(address: address, port: port)
         }
-        let bound = try failing(.port, place) { () throws(SystemCallError) in try boundPort(listener) }
+        let bound = listener.port
         let loop = try failing(.port, place) { () throws(SystemCallError) in
             try EventLoop.start(name: "web server")
         }
@@ -68,51 +65,5 @@ package final class StaticServer: Sendable {
         do throws(SystemCallError) { return try body() } catch {
             throw DevelopmentServerError(code, reason, cause: error)
         }
-    }
-
-    private static func listen(address: String, port: UInt16) throws(SystemCallError) -> Descriptor {
-        var v4 = sockaddr_in()
-        v4.sin_family = sa_family_t(AF_INET)
-        v4.sin_port = port.bigEndian
-        var v6 = sockaddr_in6()
-        v6.sin6_family = sa_family_t(AF_INET6)
-        v6.sin6_port = port.bigEndian
-        if inet_pton(AF_INET, address, &v4.sin_addr) == 1 { return try listen(v4, family: AF_INET) }
-        guard inet_pton(AF_INET6, address, &v6.sin6_addr) == 1 else {
-            throw SystemCallError(call: "bind", number: EINVAL)
-        }
-        return try listen(v6, family: AF_INET6)
-    }
-
-    private static func listen<Address>(_ address: Address, family: Int32) throws(SystemCallError) -> Descriptor {
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let listener = Descriptor(owning: try check("socket") { socket(family, type, 0) })
-        let fd = listener.rawValue
-        var on: Int32 = 1
-        try check("setsockopt") {
-            setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout.size(ofValue: on)))
-        }
-        try check("bind") {
-            withUnsafePointer(to: address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(fd, $0, socklen_t(MemoryLayout<Address>.size))
-                }
-            }
-        }
-        try check("listen") { Glibc.listen(fd, backlog) }
-        return listener
-    }
-
-    /// The port stands at the same place in the addresses of both families.
-    private static func boundPort(_ listener: borrowing Descriptor) throws(SystemCallError) -> UInt16 {
-        var address = sockaddr_in6()
-        var length = socklen_t(MemoryLayout.size(ofValue: address))
-        let fd = listener.rawValue
-        try check("getsockname") {
-            withUnsafeMutablePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(fd, $0, &length) }
-            }
-        }
-        return UInt16(bigEndian: address.sin6_port)
     }
 }

@@ -18,15 +18,23 @@ enum StreamResult: Equatable {
 final class Stream {
     let socket: Descriptor
     private let ssl: OpaquePointer?
+    private let context: TLSContext?
+    /// What goes wrong with the handshake of a client that names this host.
+    var chooseFault: (String) -> AppliedFaults = { _ in AppliedFaults() }
+    /// What went wrong with it.
+    private(set) var fault: AppliedFaults?
 
     /// Takes a socket that does not block.
     init?(_ socket: consuming Descriptor, context: TLSContext?) {
         self.socket = socket
+        self.context = context
         if let context {
             guard let ssl = SSL_new(context.pointer) else { return nil }
             self.ssl = ssl
             guard SSL_set_fd(ssl, self.socket.rawValue) == 1 else { return nil }
             SSL_set_accept_state(ssl)
+            // The stream outlives its SSL, and both are used on one thread.
+            copenssl_set_owner(ssl, Unmanaged.passUnretained(self).toOpaque())
         } else {
             ssl = nil
         }
@@ -70,6 +78,29 @@ final class Stream {
         shutdown(socket.rawValue, Int32(SHUT_WR))
     }
 
+    /// Closing sends a reset: what the peer has not received yet is lost.
+    func resetWhenClosed() {
+        var off = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(socket.rawValue, SOL_SOCKET, SO_LINGER, &off, socklen_t(MemoryLayout.size(ofValue: off)))
+    }
+
+    /// The handshake has told the host; false breaks it off.
+    fileprivate func begins(toHost host: String) -> Bool {
+        let faults = chooseFault(host)
+        let shown: TLSContext?
+        if faults.has(.tlsExpired) {
+            shown = context?.expired
+        } else if faults.has(.tlsUntrusted) {
+            shown = context?.untrusted
+        } else {
+            guard faults.has(.tlsRefused) else { return true }
+            shown = nil
+        }
+        fault = faults
+        guard let ssl, let shown else { return false }
+        return SSL_set_SSL_CTX(ssl, shown.pointer) != nil
+    }
+
     private func retried(_ body: () -> Int) -> Int {
         while true {
             let result = body()
@@ -92,45 +123,14 @@ final class Stream {
     }
 }
 
-/// The server's certificate and key as OpenSSL wants them.
-final class TLSContext {
-    let pointer: OpaquePointer
-
-    init(_ identity: TLSIdentity) throws(DevelopmentServerError) {
-        guard let pointer = SSL_CTX_new(TLS_server_method()) else { throw .openSSL("TLS cannot be set up") }
-        self.pointer = pointer
-        copenssl_require_tls12(pointer)
-        copenssl_allow_partial_writes(pointer)
-        SSL_CTX_set_alpn_select_cb(pointer, selectHTTP11, nil)
-        let certificates = try PEM.certificates(identity.certificateChain)
-        let key = try PEM.privateKey(identity.privateKey)
-        guard let leaf = certificates.first, SSL_CTX_use_certificate(pointer, leaf.pointer) == 1,
-            SSL_CTX_use_PrivateKey(pointer, key.pointer) == 1, SSL_CTX_check_private_key(pointer) == 1
-        else { throw .openSSL("The certificate cannot be used") }
-        for certificate in certificates.dropFirst() {
-            guard copenssl_add_to_chain(pointer, certificate.pointer) == 1 else {
-                throw .openSSL("The certificate chain cannot be used")
-            }
+/// Asks the stream of a handshake what its client is shown.
+let chooseByServerName:
+    @convention(c) (OpaquePointer?, UnsafeMutablePointer<Int32>?, UnsafeMutableRawPointer?) -> Int32 =
+        { ssl, alert, _ in
+            guard let ssl, let owner = copenssl_owner(ssl) else { return SSL_TLSEXT_ERR_OK }
+            let host = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { String(cString: $0) } ?? ""
+            let stream = Unmanaged<Stream>.fromOpaque(owner).takeUnretainedValue()
+            guard !stream.begins(toHost: host) else { return SSL_TLSEXT_ERR_OK }
+            alert?.pointee = SSL_AD_HANDSHAKE_FAILURE
+            return SSL_TLSEXT_ERR_ALERT_FATAL
         }
-    }
-
-    deinit { SSL_CTX_free(pointer) }
-}
-
-/// Chooses http/1.1 out of a client's list; a client that wants only others is told so by the missing choice.
-private let selectHTTP11: SSL_CTX_alpn_select_cb_func = { _, out, outLength, offered, offeredLength, _ in
-    guard let offered, let out, let outLength else { return SSL_TLSEXT_ERR_NOACK }
-    let wanted = Array("http/1.1".utf8)
-    var index = 0
-    while index < Int(offeredLength) {
-        let length = Int(offered[index])
-        guard index + 1 + length <= Int(offeredLength) else { break }
-        if UnsafeBufferPointer(start: offered + index + 1, count: length).elementsEqual(wanted) {
-            out.pointee = offered + index + 1
-            outLength.pointee = UInt8(length)
-            return SSL_TLSEXT_ERR_OK
-        }
-        index += 1 + length
-    }
-    return SSL_TLSEXT_ERR_NOACK
-}

@@ -101,6 +101,11 @@ func curl(_ arguments: String...) async throws -> Outcome {
 
 /// Sends bytes on a fresh connection and reads until the server closes.
 func exchange(_ port: UInt16, _ bytes: [UInt8]) async throws -> String {
+    String(decoding: try await exchangeBytes(port, bytes), as: UTF8.self)
+}
+
+/// The same, as bytes.
+func exchangeBytes(_ port: UInt16, _ bytes: [UInt8]) async throws -> [UInt8] {
     try await withCheckedThrowingContinuation { continuation in
         Thread {
             continuation.resume(with: Result { try exchangeNow(port, bytes) })
@@ -108,7 +113,7 @@ func exchange(_ port: UInt16, _ bytes: [UInt8]) async throws -> String {
     }
 }
 
-private func exchangeNow(_ port: UInt16, _ bytes: [UInt8]) throws -> String {
+private func exchangeNow(_ port: UInt16, _ bytes: [UInt8]) throws -> [UInt8] {
     let connection = try connected(port)
     let fd = connection.rawValue
     var limit = timeval(tv_sec: 20, tv_usec: 0)
@@ -120,7 +125,7 @@ private func exchangeNow(_ port: UInt16, _ bytes: [UInt8]) throws -> String {
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
         let count = try check("recv") { recv(fd, &buffer, buffer.count, 0) }
-        if count == 0 { return String(decoding: received, as: UTF8.self) }
+        if count == 0 { return received }
         received += buffer[..<count]
     }
 }
