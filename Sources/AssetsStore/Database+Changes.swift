@@ -9,15 +9,31 @@ extension Database {
         case .saveApp(let record): try save(record)
         case .removeApp(let id):
             try removeDownloads(of: id)
-            try run(.removeApp) { row throws(StoreError) in try row.bind(id, at: 1) }
+            for query in [Query.removeRuns, .removeRuntime, .removePlan, .closeEvent, .removeApp] {
+                try run(query) { row throws(StoreError) in try row.bind(id, at: 1) }
+            }
+        case .savePlan(let app, let plan): try save(plan, of: app)
+        case .openEvent(let event): try open(event)
+        case .closeEvent(let app): try run(.closeEvent) { row throws(StoreError) in try row.bind(app, at: 1) }
         case .saveInstallation(let record): try save(record)
         case .removeInstallation(let id):
             try removeDownloads(of: id)
             try run(.removeInstallation) { row throws(StoreError) in try row.bind(id, at: 1) }
         case .insertDownload(let record): result.sequences.append(try insert(record))
-        case .setDownloadState, .setDownloadClass, .setDownloadWait, .setDownloadResume: try update(change)
+        case .setDownloadState, .setDownloadClass, .setDownloadWait, .setDownloadResume, .stepBack,
+            .setMessageWait:
+            try update(change)
         case .demoteForegroundDownloads: try run(.demoteForeground) { _ throws(StoreError) in }
+        case .releaseWaits(let reasons, let limit):
+            for reason in reasons where result.released < limit {
+                result.released += try run(.releaseWaits) { row throws(StoreError) in
+                    try row.bind(reason.rawValue, at: 1)
+                    try row.bind(Int64(limit - result.released), at: 2)
+                }
+            }
         case .removeDownload(let id): try run(.removeDownload) { row throws(StoreError) in try row.bind(id, at: 1) }
+        case .saveExtensionRun(let record): try save(record)
+        case .saveRuntime(let app, let ledger): try save(ledger, of: app)
         case .setSetting(let name, let value?):
             try run(.setSetting) { row throws(StoreError) in
                 try row.bind(name, at: 1)
@@ -71,11 +87,22 @@ extension Database {
         case .setDownloadResume(let id, let resume, let received):
             try update(id, .setResume) { row throws(StoreError) in
                 try row.bind(resume, first: 2)
-                try row.bind(received, at: 7)
+                try row.bind(received, at: 9)
             }
-        case .saveApp, .removeApp, .saveInstallation, .removeInstallation, .insertDownload, .removeDownload,
-            .demoteForegroundDownloads,
-            .setSetting, .openIntent, .closeIntent:
+        case .stepBack(let id):
+            // The place of a download that is never inserted: behind all, and nobody else's.
+            let place = counters.nextSequence
+            try update(id, .stepBack) { row throws(StoreError) in try row.bind(place, at: 2) }
+            counters.nextSequence = place + 1
+        case .setMessageWait(let id, let deaths, let notBefore, let detail):
+            try update(id, .setMessageWait) { row throws(StoreError) in
+                try row.bind(Int64(deaths), at: 2)
+                try row.bind(notBefore.wholeMicroseconds, at: 3)
+                try row.bind(detail, at: 4)
+            }
+        case .saveApp, .removeApp, .savePlan, .openEvent, .closeEvent, .saveInstallation, .removeInstallation,
+            .insertDownload, .removeDownload, .demoteForegroundDownloads, .releaseWaits, .setSetting, .openIntent,
+            .closeIntent, .saveExtensionRun, .saveRuntime:
             preconditionFailure("\(change) does not update a download")
         }
     }

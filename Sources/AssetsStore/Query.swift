@@ -5,12 +5,14 @@ enum Query: Int, CaseIterable {
     case begin, commit, rollback
     case saveApp, removeApp, removeLiveOfApp, removeMessagesOfApp, apps, app
     case saveInstallation, removeInstallation, installations
-    case insertDownload, setState, setClass, setWait, setResume, removeDownload
-    case downloadBySequence, downloadByID, liveDownload
-    case demoteForeground
+    case insertDownload, setState, setClass, setWait, setResume, stepBack, setMessageWait, removeDownload
+    case downloadByID, liveDownload
+    case demoteForeground, releaseWaits
     case downloads, downloadsOfApp, live, finishing, liveOfApp, messages, messagesOfApp
     case nextQueuedApp, queueOfApp, earliestNotBefore, counts
+    case saveRun, trimRuns, removeRuns, runsOfApp, openRuns, saveRuntime, removeRuntime, runtimes
     case setSetting, removeSetting, settings
+    case savePlan, removePlan, plans, openEvent, closeEvent, events
     case openIntent, closeIntent, intents
     case insertJournal, journal, journalOfApp, trimJournal
 
@@ -19,7 +21,7 @@ enum Query: Int, CaseIterable {
         case .begin: "BEGIN IMMEDIATE"
         case .commit: "COMMIT"
         case .rollback: "ROLLBACK"
-        default: appSQL ?? downloadSQL ?? listSQL ?? otherSQL
+        default: appSQL ?? downloadSQL ?? listSQL ?? extensionSQL ?? otherSQL
         }
     }
 
@@ -46,10 +48,16 @@ enum Query: Int, CaseIterable {
         case .insertDownload: "INSERT INTO downloads(\(DownloadColumn.list)) VALUES (\(DownloadColumn.parameters))"
         case .setState:
             """
-            UPDATE downloads SET state = ?2, target = ?3, inode = ?4, length = ?5, failureDomain = ?6, \
-            failureCode = ?7, failureReason = ?8 WHERE id = ?1
+            UPDATE downloads SET state = ?2, target = ?3, inode = ?4, length = ?5, digest = ?6, failureDomain = ?7, \
+            failureCode = ?8, failureReason = ?9 WHERE id = ?1
             """
         case .demoteForeground: "UPDATE downloads SET transferClass = 0 WHERE transferClass = 1 AND state < 2"
+        case .releaseWaits:
+            """
+            UPDATE downloads SET notBefore = NULL, failures = 0 WHERE sequence IN \
+            (SELECT sequence FROM downloads INDEXED BY delayed \
+            WHERE state = 0 AND notBefore IS NOT NULL AND reason = ?1 LIMIT ?2)
+            """
         case .setClass: "UPDATE downloads SET transferClass = ?2 WHERE id = ?1"
         case .setWait:
             """
@@ -59,10 +67,12 @@ enum Query: Int, CaseIterable {
         case .setResume:
             """
             UPDATE downloads SET etag = ?2, lastModified = ?3, total = ?4, syncedOffset = ?5, storageEpoch = ?6, \
-            received = ?7 WHERE id = ?1
+            sentDigest = ?7, isSecondTry = ?8, received = ?9 WHERE id = ?1
             """
+        case .stepBack: "UPDATE downloads SET place = ?2 WHERE id = ?1"
+        case .setMessageWait:
+            "UPDATE downloads SET deaths = ?2, notBefore = ?3, detail = ?4 WHERE id = ?1 AND state >= 2"
         case .removeDownload: "DELETE FROM downloads WHERE id = ?1"
-        case .downloadBySequence: "SELECT \(DownloadColumn.list) FROM downloads WHERE sequence = ?1"
         case .downloadByID: "SELECT \(DownloadColumn.list) FROM downloads WHERE id = ?1"
         case .liveDownload:
             "SELECT \(DownloadColumn.list) FROM downloads WHERE app = ?1 AND identifier = ?2 AND state < 2"
@@ -87,16 +97,16 @@ enum Query: Int, CaseIterable {
         case .messages: "\(select) WHERE sequence > ?2 AND state >= 2 \(page)"
         case .messagesOfApp:
             "\(select) INDEXED BY messagesByApp WHERE app = ?1 AND sequence > ?2 AND state >= 2 \(page)"
-        // With the next, a walk through the queue app by app: what an excluded app has queued costs nothing.
+        // A walk from app to app: how much each has queued costs nothing.
         case .nextQueuedApp:
             """
             SELECT min(app) FROM downloads INDEXED BY queue WHERE transferClass = ?1 AND app > ?2 AND state < 2
             """
         case .queueOfApp:
             """
-            SELECT priority, sequence FROM downloads INDEXED BY queue \
+            SELECT id, url, priority, place, iif(total > 0, total, size), received FROM downloads INDEXED BY queue \
             WHERE transferClass = ?1 AND app = ?2 AND state < 2 AND state = 0 \
-            AND (notBefore IS NULL OR notBefore <= ?3) ORDER BY priority DESC, sequence LIMIT ?4
+            AND (notBefore IS NULL OR notBefore <= ?3) ORDER BY priority DESC, place LIMIT ?4
             """
         case .earliestNotBefore:
             """
@@ -113,11 +123,45 @@ enum Query: Int, CaseIterable {
         }
     }
 
+    private var extensionSQL: String? {
+        switch self {
+        // A run keeps the number that it got when it began.
+        case .saveRun:
+            """
+            INSERT INTO extensionRuns(\(Self.runColumns)) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 \
+            WHERE EXISTS (SELECT 1 FROM apps WHERE apps.id = ?2) ON CONFLICT(id) DO UPDATE SET endedAt = ?4, \
+            calls = ?5, runtime = ?6, memoryPeak = ?7, warnings = ?8, reason = ?9, detail = ?10
+            """
+        case .trimRuns:
+            """
+            DELETE FROM extensionRuns WHERE app = ?1 AND number <= \
+            (SELECT number FROM extensionRuns WHERE app = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)
+            """
+        case .removeRuns: "DELETE FROM extensionRuns WHERE app = ?1"
+        case .runsOfApp: "SELECT \(Self.runColumns) FROM extensionRuns WHERE app = ?1 ORDER BY number DESC LIMIT ?2"
+        case .openRuns: "SELECT \(Self.runColumns) FROM extensionRuns WHERE endedAt IS NULL AND reason = 'none'"
+        case .saveRuntime:
+            """
+            INSERT OR REPLACE INTO extensionRuntimes(app, ledger) SELECT ?1, ?2 \
+            WHERE EXISTS (SELECT 1 FROM apps WHERE id = ?1)
+            """
+        case .removeRuntime: "DELETE FROM extensionRuntimes WHERE app = ?1"
+        case .runtimes: "SELECT app, ledger FROM extensionRuntimes"
+        default: nil
+        }
+    }
+
     private var otherSQL: String {
         switch self {
         case .setSetting: "INSERT OR REPLACE INTO settings(name, value) VALUES (?1, ?2)"
         case .removeSetting: "DELETE FROM settings WHERE name = ?1"
         case .settings: "SELECT name, value FROM settings"
+        case .savePlan: "INSERT OR REPLACE INTO plans(app, lastUse, lastCheck, due) VALUES (?1, ?2, ?3, ?4)"
+        case .removePlan: "DELETE FROM plans WHERE app = ?1"
+        case .plans: "SELECT app, lastUse, lastCheck, due FROM plans"
+        case .openEvent: "INSERT INTO events(app, request, origin, manifest) VALUES (?1, ?2, ?3, ?4)"
+        case .closeEvent: "DELETE FROM events WHERE app = ?1"
+        case .events: "SELECT app, request, origin, manifest FROM events"
         case .openIntent: "INSERT INTO intents(id, kind, payload) VALUES (?1, ?2, ?3)"
         case .closeIntent: "DELETE FROM intents WHERE id = ?1"
         case .intents: "SELECT id, kind, payload FROM intents ORDER BY number"
@@ -135,5 +179,7 @@ enum Query: Int, CaseIterable {
         "id, description, buildFolder, source, gate, installedAt, launchedAt, essential, nonEssential"
     private static let installationColumns =
         "id, source, kind, phase, app, buildFolder, startedAt, errorCode, errorReason, errorRemedy"
+    private static let runColumns =
+        "id, app, launchedAt, endedAt, calls, runtime, memoryPeak, warnings, reason, detail"
     private static let journalColumns = "number, time, event, reason, app, download, detail"
 }

@@ -6,7 +6,7 @@
 struct Schema {
     let steps: [String]
 
-    static let current = Schema(steps: [first])
+    static let current = Schema(steps: [first, digests, places, occasions, extensions])
 
     /// Marks a database as ours: "BAst".
     static let applicationID: Int64 = 0x4241_7374
@@ -129,5 +129,66 @@ struct Schema {
             download TEXT NOT NULL,
             detail TEXT NOT NULL
         ) STRICT;
+        """
+
+    /// sha256 is what the app declared, digest what the finished file was found to come to, sentDigest what the server says
+    /// of the version of the partial file.
+    private static let digests = """
+        ALTER TABLE downloads ADD COLUMN sha256 BLOB;
+        ALTER TABLE downloads ADD COLUMN digest TEXT;
+        ALTER TABLE downloads ADD COLUMN sentDigest TEXT;
+        ALTER TABLE downloads ADD COLUMN isSecondTry INTEGER;
+        """
+
+    /// Places in the queue: who stepped back for others goes behind those that waited then.
+    private static let places = """
+        ALTER TABLE downloads ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
+        UPDATE downloads SET place = sequence;
+        DROP INDEX queue;
+        CREATE INDEX queue ON downloads(transferClass, app, priority DESC, place, state, notBefore, size)
+            WHERE state < 2;
+        """
+
+    /// When extensions are asked, and which of them are being asked; how often an extension died in a message's callback.
+    private static let occasions = """
+        ALTER TABLE downloads ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
+
+        CREATE TABLE plans(
+            app TEXT PRIMARY KEY CHECK (app <> ''),
+            lastUse INTEGER NOT NULL,
+            lastCheck INTEGER NOT NULL,
+            due INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE events(
+            app TEXT PRIMARY KEY CHECK (app <> ''),
+            request INTEGER NOT NULL,
+            origin TEXT NOT NULL,
+            manifest TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Runs of extensions, for their developers, and what each has used of its day: a `RuntimeLedger` as JSON. Runtimes are
+    /// microseconds.
+    private static let extensions = """
+        CREATE TABLE extensionRuns(
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE CHECK (id <> ''),
+            app TEXT NOT NULL,
+            launchedAt INTEGER NOT NULL,
+            endedAt INTEGER,
+            calls INTEGER NOT NULL,
+            runtime INTEGER NOT NULL,
+            memoryPeak INTEGER NOT NULL,
+            warnings TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            detail TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX runsByApp ON extensionRuns(app, number);
+
+        CREATE TABLE extensionRuntimes(
+            app TEXT PRIMARY KEY CHECK (app <> ''),
+            ledger TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
         """
 }

@@ -82,35 +82,31 @@ extension Store {
 
     // MARK: Queue
 
-    /// The waiting downloads of a class that may start, best first: by priority, then by sequence.
-    ///
-    /// - Parameters:
-    ///   - now: Calendar clock; downloads that are not to be started before a later time are left out.
-    ///   - excluding: Apps that may start nothing now.
-    package func next(
-        _ transferClass: TransferClass, at now: Duration, excluding: [String] = [], limit: Int = 64
-    ) throws(StoreError) -> [DownloadRecord] {
+    /// Apps that have something of a class in the queue, by the bytes of their ids; also what may not start yet counts.
+    package func queuedApps(_ transferClass: TransferClass) throws(StoreError) -> [String] {
         let database = try opened()
-        let limit = Self.clamp(limit)
-        var keys: [QueueKey] = []
-        var app: String? = try database.queuedApp(transferClass, after: "")
-        while let current = app {
-            if !excluding.contains(current) {
-                keys += try database.queue(transferClass, app: current, at: now, limit: limit)
-            }
-            app = try database.queuedApp(transferClass, after: current)
+        var apps: [String] = []
+        while let app = try database.queuedApp(transferClass, after: apps.last ?? "") { apps.append(app) }
+        return apps
+    }
+
+    /// An app's waiting downloads of a class that may start, best first: by priority, then by place.
+    ///
+    /// - Parameter now: Calendar clock; downloads that are not to be started before a later time are left out.
+    package func queue(
+        _ transferClass: TransferClass, app: String, at now: Duration, limit: Int
+    ) throws(StoreError) -> [QueueEntry] {
+        try opened().rows(.queueOfApp) { row throws(StoreError) in
+            try row.bind(Int64(transferClass.rawValue), at: 1)
+            try row.bind(app, at: 2)
+            try row.bind(now.wholeMicroseconds, at: 3)
+            try row.bind(Int64(Self.clamp(limit)), at: 4)
+        } read: { row throws(StoreError) in
+            QueueEntry(
+                id: row.text(at: 0), app: app, url: row.text(at: 1), transferClass: transferClass,
+                priority: Int(row.int64(at: 2)), place: row.int64(at: 3), size: row.int64(at: 4),
+                received: row.int64(at: 5))
         }
-        keys.sort(by: QueueKey.precedes)
-        var records: [DownloadRecord] = []
-        for key in keys.prefix(limit) {
-            let record = try database.row(.downloadBySequence) { row throws(StoreError) in
-                try row.bind(key.sequence, at: 1)
-            } read: { row throws(StoreError) in
-                try row.download()
-            }
-            if let record { records.append(record) }
-        }
-        return records
     }
 
     /// When the next download of a class may start that may not yet at `time`; nil when none waits for a time.
@@ -168,16 +164,6 @@ extension Store {
     private static func clamp(_ limit: Int) -> Int { max(0, min(limit, pageMax)) }
 }
 
-/// Where a download stands in the queue.
-private struct QueueKey {
-    let priority: Int64
-    let sequence: Int64
-
-    static func precedes(_ left: QueueKey, _ right: QueueKey) -> Bool {
-        left.priority != right.priority ? left.priority > right.priority : left.sequence < right.sequence
-    }
-}
-
 extension Database {
     /// The first app after `app`, by the bytes of its id, that has something of the class in the queue.
     fileprivate func queuedApp(_ transferClass: TransferClass, after app: String) throws(StoreError) -> String? {
@@ -188,19 +174,6 @@ extension Database {
             row.optionalText(at: 0)
         }
         return found.flatMap { $0 }
-    }
-
-    fileprivate func queue(
-        _ transferClass: TransferClass, app: String, at now: Duration, limit: Int
-    ) throws(StoreError) -> [QueueKey] {
-        try rows(.queueOfApp) { row throws(StoreError) in
-            try row.bind(Int64(transferClass.rawValue), at: 1)
-            try row.bind(app, at: 2)
-            try row.bind(now.wholeMicroseconds, at: 3)
-            try row.bind(Int64(limit), at: 4)
-        } read: { row throws(StoreError) in
-            QueueKey(priority: row.int64(at: 0), sequence: row.int64(at: 1))
-        }
     }
 }
 

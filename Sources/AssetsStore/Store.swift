@@ -125,6 +125,24 @@ package actor Store {
         return result
     }
 
+    /// As `apply`, without a job of its own where the caller runs on the store's executor.
+    package nonisolated func applyHere(
+        _ changes: [StoreChange], journal: [JournalEntry] = []
+    ) async throws(StoreError) -> ApplyResult {
+        if let result = applyNow(changes, journal) { return try result.get() }
+        return try await apply(changes, journal: journal)
+    }
+
+    /// nil where the caller runs on another executor.
+    private nonisolated func applyNow(
+        _ changes: [StoreChange], _ journal: [JournalEntry]
+    ) -> Result<ApplyResult, StoreError>? {
+        guard executor.isIsolatingCurrentContext() == true else { return nil }
+        return assumeIsolated { store in
+            Result { () throws(StoreError) in try store.apply(changes, journal: journal) }
+        }
+    }
+
     func opened() throws(StoreError) -> Database {
         guard let database else { throw StoreError(.closed, "use \(path): the store is closed") }
         return database

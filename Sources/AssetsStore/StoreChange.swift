@@ -7,8 +7,12 @@ package import AssetsModel
 /// no error, so that recovery may repeat itself.
 package enum StoreChange: Hashable, Sendable {
     case saveApp(AppRecord)
-    /// Its downloads go too.
+    /// Its downloads, plan and event go too, and what its extension used.
     case removeApp(String)
+    case savePlan(app: String, PeriodicPlan)
+    /// An app has one event at a time: another one is a `duplicate`.
+    case openEvent(ContentEvent)
+    case closeEvent(app: String)
     case saveInstallation(InstallationRecord)
     /// The downloads of its archive go too.
     case removeInstallation(String)
@@ -21,7 +25,18 @@ package enum StoreChange: Hashable, Sendable {
     case setDownloadWait(
         id: String, notBefore: Duration?, reason: Reason, detail: String, retry: RetryHistory, attempts: Int)
     case setDownloadResume(id: String, ResumePoint?, received: Int64)
+    /// Puts a download behind all others of its app and priority that are in the queue now.
+    case stepBack(id: String)
+    /// The extension died in the callback of a message; `notBefore` is of the calendar clock.
+    case setMessageWait(id: String, deaths: Int, notBefore: Duration, detail: String)
+    /// At most so many downloads that wait for one of these may start at once; their pauses begin anew. `released` of the
+    /// result tells how many they were.
+    case releaseWaits([Reason], limit: Int)
     case removeDownload(id: String)
+    /// Of an installed app; the oldest beyond those that are kept go. Nothing of an app that is not installed.
+    case saveExtensionRun(ExtensionRun)
+    /// The same for what an app's extension has used of its day.
+    case saveRuntime(app: String, RuntimeLedger)
     /// nil forgets the setting.
     case setSetting(name: String, value: String?)
     /// Announces an effect outside the database; an open intent of that id is a `duplicate`.
@@ -35,6 +50,8 @@ package struct ApplyResult: Hashable, Sendable {
     package var sequences: [Int64] = []
     /// Numbers of the journal rows, in the order of their entries.
     package var journalNumbers: [Int64] = []
+    /// Downloads that do not wait any more.
+    package var released = 0
 }
 
 /// An effect that was announced and not closed.

@@ -96,6 +96,53 @@ struct OpeningTests {
         }
     }
 
+    @Test("A download of the first schema has no digests, and gets them")
+    func digestsOfOldRows() async throws {
+        try await inPlace { place in
+            let first = Schema(steps: Array(Schema.current.steps.prefix(1)))
+            let old = try Connection(path: place.path, vfs: nil)
+            try first.migrate(old)
+            try old.execute(
+                """
+                INSERT INTO downloads(sequence, id, app, identifier, url, method, appGroup, isEssential, size, priority, \
+                kind, transferClass, state, attempts, failures, reason, detail, etag, total, syncedOffset, storageEpoch, \
+                received) VALUES (1, 'i', 'a', 'n', 'u', 'GET', 'g', 0, 0, 0, 'url', 0, 0, 0, 0, '', '', '"t"', 9, 5, 'e', 5)
+                """)
+            let store = try await place.open()
+            var record = try #require(try await store.download(id: "i"))
+            #expect(record.request.sha256 == nil)
+            let resume = ResumePoint(etag: "\"t\"", lastModified: nil, total: 9, syncedOffset: 5, storageEpoch: "e")
+            #expect(record.resume == resume)
+            record.resume?.isSecondTry = true
+            _ = try await store.apply([.setDownloadResume(id: "i", record.resume, received: 5)])
+            #expect(try await store.download(id: "i") == record)
+        }
+    }
+
+    @Test("A queue of the first schema keeps its order, and its downloads can step back")
+    func places() async throws {
+        try await inPlace { place in
+            let first = Schema(steps: [Schema.current.steps[0]])
+            do {
+                let connection = try Connection(path: place.path, vfs: nil)
+                try first.migrate(connection)
+                for number in 1...3 {
+                    try connection.execute(
+                        """
+                        INSERT INTO downloads(sequence, id, app, identifier, url, method, appGroup, isEssential, size, \
+                        priority, kind, transferClass, state, attempts, failures, reason, detail, received) VALUES \
+                        (\(number), 'id \(number)', 'a', '\(number)', 'https://example.com/', 'GET', 'g', 0, 0, 0, \
+                        'url', 0, 0, 0, 0, 'none', '', 0)
+                        """)
+                }
+            }
+            let store = try await place.open()
+            _ = try await store.apply([.stepBack(id: "id 1")])
+            let queue = try await store.queue(.background, app: "a", at: .zero, limit: 9)
+            #expect(queue.map(\.id) == ["id 2", "id 3", "id 1"])
+        }
+    }
+
     @Test("A step that fails leaves the database at the step before, and the next try goes on from there")
     func failingMigration() async throws {
         try await inPlace { place in
@@ -105,7 +152,7 @@ struct OpeningTests {
             }
             do {
                 let connection = try Connection(path: place.path, vfs: nil)
-                #expect(try connection.number("PRAGMA user_version") == 1)
+                #expect(try connection.number("PRAGMA user_version") == Int64(Schema.current.steps.count))
                 #expect(try connection.number("SELECT count(*) FROM sqlite_schema WHERE name = 'half'") == 0)
             }
             _ = try await place.open()

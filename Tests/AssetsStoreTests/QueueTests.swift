@@ -7,29 +7,61 @@ import Testing
 
 @Suite("Queue")
 struct QueueTests {
-    @Test("The queue goes by priority, then by sequence, over all apps")
+    @Test("An app's queue goes by priority, then by place, and knows which apps have one")
     func order() async throws {
         try await inPlace { place in
             let store = try await place.open()
             _ = try await store.apply([
-                .insertDownload(makeDownload("1", app: "b", priority: 0)),
-                .insertDownload(makeDownload("2", app: "a", priority: 0)),
-                .insertDownload(makeDownload("3", app: "c", priority: 5)),
-                .insertDownload(makeDownload("4", app: "a", priority: -5)),
-                .insertDownload(makeDownload("5", app: "b", priority: 5)),
-                .insertDownload(makeDownload("6", app: "a", priority: 9, class: .foreground)),
+                .insertDownload(makeDownload("1", unique: "1", app: "b", priority: 0)),
+                .insertDownload(makeDownload("2", unique: "2", app: "a", priority: 0)),
+                .insertDownload(makeDownload("3", unique: "3", app: "b", priority: 5)),
+                .insertDownload(makeDownload("4", unique: "4", app: "b", priority: -5)),
+                .insertDownload(makeDownload("5", unique: "5", app: "b", priority: 5)),
+                .insertDownload(makeDownload("6", unique: "6", app: "b", priority: 9, class: .foreground)),
+                .insertDownload(makeDownload("7", unique: "7", app: "b", priority: 5)),
             ])
-            func next(_ excluding: [String] = [], limit: Int = 64) async throws -> [String] {
-                try await store.next(.background, at: .zero, excluding: excluding, limit: limit)
-                    .map(\.request.identifier)
+            func queue(_ app: String = "b", limit: Int = 64) async throws -> [String] {
+                try await store.queue(.background, app: app, at: .zero, limit: limit).map(\.id)
             }
-            #expect(try await next() == ["3", "5", "1", "2", "4"])
-            #expect(try await next(limit: 3) == ["3", "5", "1"])
-            #expect(try await next(["b"]) == ["3", "2", "4"])
-            #expect(try await next(["a", "b", "c"]) == [])
-            #expect(try await next(limit: -1) == [])
-            #expect(try await store.next(.foreground, at: .zero).map(\.request.identifier) == ["6"])
-            #expect(try await store.next(.essential, at: .zero).isEmpty)
+            #expect(try await queue() == ["3", "5", "7", "1", "4"])
+            #expect(try await queue(limit: 2) == ["3", "5"])
+            #expect(try await queue("a") == ["2"])
+            #expect(try await queue("c") == [])
+            #expect(try await queue(limit: -1) == [])
+            #expect(try await store.queue(.foreground, app: "b", at: .zero, limit: 9).map(\.id) == ["6"])
+            #expect(try await store.queuedApps(.background) == ["a", "b"])
+            #expect(try await store.queuedApps(.foreground) == ["b"])
+            #expect(try await store.queuedApps(.essential) == [])
+            // Who steps back goes behind all of its priority, and before those that come later.
+            _ = try await store.apply([.stepBack(id: "3")])
+            _ = try await store.apply([
+                .insertDownload(makeDownload("8", unique: "8", app: "b", priority: 5)), .stepBack(id: "5"),
+            ])
+            #expect(try await queue() == ["7", "3", "8", "5", "1", "4"])
+            let copy = try await Store(path: try place.copy(to: "killed"), on: place.loop)
+            #expect(
+                try await copy.queue(.background, app: "b", at: .zero, limit: 3).map(\.id) == ["7", "3", "8"])
+            await #expect(throws: StoreError.self) { try await store.apply([.stepBack(id: "none")]) }
+        }
+    }
+
+    @Test("What is still to come of a file is told where its size is known")
+    func remaining() async throws {
+        try await inPlace { place in
+            let store = try await place.open()
+            let point = ResumePoint(etag: "e", lastModified: nil, total: 70, syncedOffset: 10, storageEpoch: "x")
+            _ = try await store.apply([
+                .insertDownload(makeDownload("1", unique: "unknown")),
+                .insertDownload(makeDownload("2", unique: "announced", size: 50)),
+                .insertDownload(makeDownload("3", unique: "begun")),
+                .setDownloadResume(id: "begun", point, received: 20),
+                .setDownloadResume(id: "announced", nil, received: 60),
+            ])
+            let entries = try await store.queue(.background, app: "org.example.app", at: .zero, limit: 9)
+            #expect(entries.map(\.remaining) == [nil, 0, 50])
+            #expect(entries.map(\.id) == ["unknown", "announced", "begun"])
+            let records = try await store.liveDownloads(limit: 9)
+            #expect(records.map(\.queueEntry) == entries)
         }
     }
 
@@ -48,7 +80,10 @@ struct QueueTests {
                 .setDownloadState(id: "finishing", .finishing(intent)),
                 .setDownloadState(id: "done", .finished(intent)),
             ])
-            #expect(try await store.next(.background, at: .seconds(10)).map(\.id) == ["now", "due"])
+            func queue() async throws -> [String] {
+                try await store.queue(.background, app: "org.example.app", at: .seconds(10), limit: 9).map(\.id)
+            }
+            #expect(try await queue() == ["now", "due"])
             #expect(try await store.earliestNotBefore(.background, after: .seconds(10)) == .seconds(20))
             #expect(try await store.earliestNotBefore(.background, after: .seconds(20)) == .seconds(30))
             #expect(try await store.earliestNotBefore(.background, after: .seconds(30)) == nil)
@@ -57,10 +92,26 @@ struct QueueTests {
                 .setDownloadWait(
                     id: "later", notBefore: nil, reason: .none, detail: "", retry: RetryHistory(), attempts: 0)
             ])
-            #expect(try await store.next(.background, at: .seconds(10)).map(\.id) == ["now", "later", "due"])
+            #expect(try await queue() == ["now", "later", "due"])
             #expect(
                 try await store.liveDownloads(limit: 9).map(\.id) == ["now", "later", "latest", "due", "finishing"])
             #expect(try await store.messages(limit: 9).map(\.id) == ["done"])
+        }
+    }
+
+    @Test("The queue is read through its index, without a sort, however much others have queued")
+    func plans() async throws {
+        try await inPlace { place in
+            try await place.open().close()
+            let connection = try Connection(path: place.path, vfs: nil)
+            for query in [Query.queueOfApp, .nextQueuedApp, .earliestNotBefore, .counts] {
+                let statement = try connection.prepare("EXPLAIN QUERY PLAN " + query.sql)
+                var plan: [String] = []
+                while try statement.step() { plan.append(statement.text(at: 3)) }
+                let index = query == .earliestNotBefore ? "delayed" : "queue"
+                #expect(plan.contains { $0.hasPrefix("SEARCH downloads USING") && $0.contains("INDEX \(index) ") })
+                #expect(!plan.contains { $0.contains("SCAN") || $0.contains("TEMP B-TREE") }, "\(query): \(plan)")
+            }
         }
     }
 

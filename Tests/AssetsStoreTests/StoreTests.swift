@@ -13,7 +13,10 @@ struct StoreTests {
         "A download comes back as it was, in every state",
         arguments: [
             DownloadRecord.State.waiting,
-            .finishing(FinishIntent(target: "Containers/Group/g/x", inode: .max, length: 9)),
+            .finishing(
+                FinishIntent(
+                    target: "Containers/Group/g/x", inode: .max, length: 9,
+                    digest: ContentDigest(.sha512, Array(0..<64)))),
             .finished(FinishIntent(target: "Containers/Group/g/x", inode: 7, length: 0)),
             .failed(DownloadFailure(domain: .url, code: -1009, reason: "offline")),
         ])
@@ -21,11 +24,50 @@ struct StoreTests {
         try await inPlace { place in
             let store = try await place.open()
             var record = makeFullDownload(state: state)
-            record.sequence = try #require(try await store.apply([.insertDownload(record)]).sequences.first)
+            record.queued(as: try #require(try await store.apply([.insertDownload(record)]).sequences.first))
             try await store.close()
             let second = try await place.open()
             #expect(try await second.download(id: record.id) == record)
             #expect(try await second.downloads(limit: 9) == [record])
+        }
+    }
+
+    @Test("Plans and events come back as they were, and go with their app")
+    func occasions() async throws {
+        try await inPlace { place in
+            let store = try await place.open()
+            let plan = PeriodicPlan(lastUse: .seconds(1), lastCheck: .seconds(2), due: .microseconds(3_000_001))
+            let events = [
+                ContentEvent(app: Self.app, request: .update, origin: .simulated, manifest: "one"),
+                ContentEvent(app: "other", request: .periodic, origin: .planned, manifest: "two"),
+            ]
+            _ = try await store.apply(
+                [.savePlan(app: Self.app, plan), .savePlan(app: "other", plan)] + events.map { .openEvent($0) })
+            // One at a time.
+            await #expect(throws: StoreError.self) { _ = try await store.apply([.openEvent(events[0])]) }
+            try await store.close()
+            let second = try await place.open()
+            #expect(try await second.plans() == [Self.app: plan, "other": plan])
+            #expect(try await second.events() == [Self.app: events[0], "other": events[1]])
+            _ = try await second.apply([.removeApp(Self.app), .closeEvent(app: "other")])
+            #expect(try await second.plans() == ["other": plan])
+            #expect(try await second.events() == [:])
+        }
+    }
+
+    @Test("Deaths in its callback are kept with a message, and with nothing else")
+    func deaths() async throws {
+        try await inPlace { place in
+            let store = try await place.open()
+            var record = makeDownload("a")
+            record.queued(as: try await store.apply([.insertDownload(record)]).sequences[0])
+            let change = StoreChange.setMessageWait(id: record.id, deaths: 3, notBefore: .seconds(8), detail: "died")
+            await #expect(throws: StoreError.self) { _ = try await store.apply([change]) }
+            record.state = .finished(FinishIntent(target: "t", inode: 1, length: 2))
+            _ = try await store.apply([.setDownloadState(id: record.id, record.state), change])
+            (record.deaths, record.notBefore, record.detail) = (3, .seconds(8), "died")
+            #expect(try await store.download(id: record.id) == record)
+            #expect(try await store.messages(limit: 2) == [record])
         }
     }
 
@@ -34,7 +76,7 @@ struct StoreTests {
         try await inPlace { place in
             let store = try await place.open()
             var record = makeDownload("a")
-            record.sequence = try await store.apply([.insertDownload(record)]).sequences[0]
+            record.queued(as: try await store.apply([.insertDownload(record)]).sequences[0])
             let id = record.id
             let resume = ResumePoint(etag: nil, lastModified: "x", total: 0, syncedOffset: 5, storageEpoch: "")
             let retry = RetryHistory(failures: 4, firstFailure: .seconds(3))
@@ -193,7 +235,7 @@ struct StoreTests {
             let store = try await place.open()
             var record = makeDownload("a")
             record.request.body = Array(repeating: 7, count: 1 << 20)
-            record.sequence = 1
+            record.queued(as: 1)
             _ = try await store.apply([.insertDownload(record)])
             #expect(try await store.download(id: record.id) == record)
             var huge = makeDownload("b")

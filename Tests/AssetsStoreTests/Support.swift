@@ -95,14 +95,16 @@ func makeFullDownload(state: DownloadRecord.State = .waiting) -> DownloadRecord 
         identifier: "Ünïcode \u{0}\"/\\ 🗺️", uniqueIdentifier: "5B0E6A5E-6D5B-4A6C-9E57-4C6F8D7A3C11",
         url: "https://example.com/a?b=c#d", method: "POST",
         headers: [HeaderField(name: "Accept", value: "a/b"), HeaderField(name: "X", value: "\"\\\n é")],
-        body: [0, 255, 1, 0], group: "group.example", isEssential: true, size: .max, priority: -7, kind: .manifest)
+        body: [0, 255, 1, 0], group: "group.example", isEssential: true, size: .max, priority: -7, kind: .manifest,
+        sha256: Array(0..<32))
     return DownloadRecord(
         app: "org.example.app", request: request, transferClass: .essential, state: state, attempts: 3,
         retry: RetryHistory(failures: 2, firstFailure: .microseconds(1_700_000_000_123_456)),
         notBefore: .microseconds(1_700_000_005_000_001), reason: .backoff, detail: "waits",
         resume: ResumePoint(
             etag: "\"tag\"", lastModified: "Tue, 07 Jun 2022 10:00:00 GMT", total: 1 << 40, syncedOffset: 1 << 33,
-            storageEpoch: "boot/7"), received: 1 << 34)
+            storageEpoch: "boot/7", digest: ContentDigest(.sha256, Array(32..<64)), isSecondTry: true),
+        received: 1 << 34)
 }
 
 func makeApp(_ id: String = "org.example.app") -> AppRecord {
