@@ -42,13 +42,17 @@ extension AssetsService {
         }
     }
 
-    /// The first launch, or the first accepted connection of the app, ends its restrictions for good.
+    /// A launch, or an accepted connection of the app, counts as use of it; the first one ends its restrictions for good.
     package func noteLaunch(of id: String) async throws(AssetsError) {
-        guard var app = apps[id], app.launchedAt == nil else { return }
-        journal(.launched, .requested, app: id, "for the first time")
-        app.launchedAt = calendarNow
-        apps[id]?.launchedAt = calendarNow
-        try await commit([.saveApp(app)])
+        guard var app = apps[id] else { return }
+        var changes = [planAfterUse(of: id)].compactMap(\.self)
+        if app.launchedAt == nil {
+            journal(.launched, .requested, app: id, "for the first time")
+            app.launchedAt = calendarNow
+            apps[id]?.launchedAt = calendarNow
+            changes.append(.saveApp(app))
+        }
+        if !changes.isEmpty { try await commit(changes) }
     }
 
     /// Removes an app with its builds, downloads and containers.
@@ -79,7 +83,9 @@ extension AssetsService {
     private func removeApp(_ app: AppRecord) async {
         await endExtension(of: app.id)
         apps[app.id] = nil
-        for round in roundsInOrder where round.record.app == app.id { rounds[round.record.id] = nil }
+        forgetPlan(of: app.id)
+        forgetExtension(of: app.id)
+        forgetMessages(of: app.id)
         credentials[app.id] = nil
         await removeDownloads(of: app.id)
         let shared = Set(apps.values.flatMap(\.description.groups))
@@ -107,6 +113,7 @@ extension AssetsService {
                     let parent = folder.parentPath
                     if try files.status(parent) != nil { try files.syncDirectory(parent) }
                 }
+                if let shared = Self.vendedFolder(of: folder) { try await tidy(shared) }
             } catch {
                 journal(.warning, .volume, "\(folder) could not be removed: \(error)")
                 areGone = false
@@ -129,16 +136,5 @@ extension AssetsService {
             }
             guard (try? await commit(records.map { .removeDownload(id: $0.id) })) != nil else { return }
         }
-    }
-
-    // MARK: Settings
-
-    package var isDeveloperModeOn: Bool { settings.isDeveloperModeOn }
-
-    package func setDeveloperMode(_ isOn: Bool) async throws(AssetsError) {
-        guard settings.isDeveloperModeOn != isOn else { return }
-        journal(.settingChanged, .developerMode, "Developer Mode is \(isOn ? "on" : "off")")
-        try await commit([.setSetting(name: "developer-mode", value: isOn ? "on" : "off")])
-        settings.isDeveloperModeOn = isOn
     }
 }

@@ -17,7 +17,7 @@ extension AssetsService {
     func queueForInstallation(_ record: DownloadRecord) async {
         var record = record
         let isSaved = await retryingStore { () async throws(AssetsError) in
-            record.sequence = try await self.commit([.insertDownload(record)]).first ?? 0
+            record.queued(as: try await self.commit([.insertDownload(record)]).first ?? 0)
         }
         if isSaved { enqueue(record) }
     }

@@ -70,7 +70,7 @@ extension AssetsService {
         case .fail(let failure, let reason):
             await fail(record, failure, reason, isRunning: false)
             closeChallenge(record.id)
-            invalidateWindows()
+            invalidateQueue()
         }
     }
 
@@ -109,6 +109,7 @@ extension AssetsService {
         let actions = event(&open.round)
         challenges[id]?.round = open.round
         for action in actions { perform(action, open) }
+        noteExtensionBusy(open.record.app)
     }
 
     private func perform(_ action: ChallengeRound.Action, _ open: OpenChallenge) {
@@ -211,8 +212,8 @@ extension AssetsService {
         case .givenUp:
             journal(
                 .challengeTimedOut, .crash, app: record.app, download: record.id,
-                "the extension died in the callback \(PolicyNumbers.deliveriesMax) times")
-            step = life.unanswered("the extension died in the callback \(PolicyNumbers.deliveriesMax) times")
+                "the extension died in the callback \(PolicyNumbers.challengeCallsMax) times")
+            step = life.unanswered("the extension died in the callback \(PolicyNumbers.challengeCallsMax) times")
         }
         challengeLives[record.id] = life
         if let timer = challenges[record.id]?.timer { seams.loop.cancel(timer) }
@@ -239,7 +240,7 @@ extension AssetsService {
         guard isSaved, !leaving.contains(id) else { return }
         (record.reason, record.detail) = (.none, "")
         // Others of the app may have been left out while too many asked.
-        invalidateWindows()
+        invalidateQueue()
         enqueue(record)
     }
 
@@ -254,8 +255,8 @@ extension AssetsService {
         challenges.values.reduce(0) { $0 + ($1.record.app == app ? 1 : 0) } >= PolicyNumbers.openChallengesMax
     }
 
-    private func invalidateWindows() {
-        for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
+    private func invalidateQueue() {
+        queue.invalidate()
         pumpSoon()
     }
 }

@@ -5,6 +5,7 @@ internal import AssetsOS
 /// What waits for one app's extension.
 struct ExtensionQueue {
     enum Work: Hashable {
+        /// Unique identifier of the manifest's download.
         case contentRequest(ContentRequest, manifest: String)
         /// Unique identifier of a download whose message waits.
         case message(String)
@@ -21,7 +22,10 @@ struct ExtensionQueue {
     var waiting: [Work] = []
     var current: Work?
     var asking: Asking?
-    var graceTimer: TimerToken?
+    /// Somebody takes one piece of work after the other.
+    var isServed = false
+    /// The extension may not run for now; then it is asked again.
+    var heldTimer: TimerToken?
 
     var isActive: Bool { current != nil || !waiting.isEmpty }
 }
@@ -33,14 +37,17 @@ extension AssetsService {
         var queue = extensionQueues[app] ?? ExtensionQueue()
         guard queue.current != work, !queue.waiting.contains(work) else { return }
         queue.waiting.append(work)
-        let mustStart = queue.current == nil && queue.waiting.count == 1
-        if let timer = queue.graceTimer { seams.loop.cancel(timer) }
-        queue.graceTimer = nil
         extensionQueues[app] = queue
-        if mustStart { launch { service in await service.serveExtension(of: app) } }
+        serveExtensionSoon(of: app)
     }
 
-    /// True while `downloads(for:manifestURL:extensionInfo:)` runs: then the manager does not schedule.
+    func serveExtensionSoon(of app: String) {
+        guard extensionQueues[app]?.isServed == false, !isStopping else { return }
+        extensionQueues[app]?.isServed = true
+        launch { service in await service.serveExtension(of: app) }
+    }
+
+    /// True while `downloads(for:manifestURL:extensionInfo:)` runs: then the extension's manager does not schedule.
     func isInContentRequest(_ app: String) -> Bool {
         extensionQueues[app]?.asking == .forDownloads
     }
@@ -51,8 +58,7 @@ extension AssetsService {
     }
 
     private func serveExtension(of app: String) async {
-        while let work = extensionQueues[app]?.waiting.first, !isStopping {
-            extensionQueues[app]?.waiting.removeFirst()
+        while !isStopping, let work = takeWork(of: app) {
             extensionQueues[app]?.current = work
             switch work {
             case .contentRequest(let request, let manifest): await ask(app, request, manifest: manifest)
@@ -62,53 +68,10 @@ extension AssetsService {
             extensionQueues[app]?.current = nil
             extensionQueues[app]?.asking = nil
         }
-        planEnd(of: app)
+        extensionQueues[app]?.isServed = false
+        if extensionQueues[app]?.isActive == false { extensionQueues[app] = nil }
+        extensionEvent(.rest, of: app)
         activityChanged?()
-    }
-
-    private func planEnd(of app: String) {
-        extensionQueues[app]?.graceTimer = seams.loop.schedule(after: PolicyNumbers.extensionGrace) {
-            self.assumeIsolated { service in
-                guard service.extensionQueues[app]?.isActive == false else { return }
-                service.extensionQueues[app] = nil
-                service.launch { await $0.seams.extensions.end(app: app) }
-            }
-        }
-    }
-
-    /// Ends the app's extension at once.
-    func endExtension(of app: String) async {
-        if let timer = extensionQueues[app]?.graceTimer { seams.loop.cancel(timer) }
-        extensionQueues[app]?.graceTimer = nil
-        await seams.extensions.end(app: app)
-    }
-
-    func call(_ entry: EntryPoint, of app: AppRecord, limit: Duration?) async -> EntryPointOutcome {
-        let started = seams.loop.now
-        journal(.extensionCalled, .none, app: app.id, download: entry.download, entry.name)
-        _ = try? await commit([])
-        // Whoever is not called any more, or was interrupted, is called after the next start.
-        guard !isStopping else { return .died(.restart, "the service ends") }
-        let outcome = await seams.extensions.call(entry, on: target(of: app), limit: limit)
-        guard !isStopping else { return outcome }
-        let took = (seams.loop.now - started).shown
-        switch outcome {
-        case .downloads(let downloads):
-            journal(.extensionAnswered, .none, app: app.id, "\(downloads.count) downloads after \(took)")
-        case .handled, .answered:
-            journal(.extensionAnswered, .none, app: app.id, download: entry.download, "after \(took)")
-        case .notImplemented: journal(.extensionAnswered, .notImplemented, app: app.id, download: entry.download)
-        case .died(let reason, let detail):
-            journal(.extensionEnded, reason, app: app.id, download: entry.download, detail)
-        }
-        return outcome
-    }
-
-    private func target(of app: AppRecord) -> ExtensionTarget {
-        let executable = app.bundlePath + "/" + app.description.extensionExecutable
-        return ExtensionTarget(
-            app: app.id, extensionIdentifier: app.description.extensionIdentifier, executable: executable,
-            folder: executable.parentPath, groups: app.description.sharedGroups)
     }
 
     // MARK: Messages
@@ -124,29 +87,36 @@ extension AssetsService {
         case .failed(let failure): entry = .failed(round.record.request, failure)
         case .waiting, .finishing: preconditionFailure("message of a download in state \(round.record.state)")
         }
-        switch await call(entry, of: app, limit: PolicyNumbers.answerLimit) {
+        switch await call(entry, of: app, limit: nil) {
         case .handled, .downloads, .answered: change(id) { $0.extensionHandled() }
         case .notImplemented: change(id) { $0.extensionLacksMethod() }
-        case .died: change(id) { $0.extensionDied() }
+        case .died(_, let why):
+            // Who was interrupted by the service's end is told again after its next start, and that counts for nothing.
+            guard !isStopping else { return }
+            change(id) { $0.extensionDied() }
+            await noteDeath(id, why)
         }
     }
 
     // MARK: Content requests
 
     private func ask(_ appID: String, _ request: ContentRequest, manifest: String) async {
-        let row = try? await manifestRecord(of: appID)
+        guard let row = try? await downloadRecord(id: manifest), case .finished(let intent) = row.state else {
+            return await contentRequestEnded(
+                appID, request, manifest: manifest, .died(.manifest, "the manifest cannot be read from the store"))
+        }
         guard let app = apps[appID] else { return }
         let admission = admission(for: app, manifest: row)
         let entry = EntryPoint.contentRequest(
-            request, manifest: absolute(manifest), remaining: admission.remaining,
+            request, manifest: absolute(intent.target), remaining: admission.remaining,
             essentialRemaining: admission.essentialRemaining)
         extensionQueues[appID]?.asking = .forDownloads
-        var outcome = await call(entry, of: app, limit: PolicyNumbers.contentRequestLimit)
+        var outcome = await call(entry, of: app, limit: request.limit)
         if outcome == .notImplemented, request.hasEventOf2022 {
-            extensionQueues[appID]?.asking = .byEvent(manifestBytes: row?.finishedLength ?? 0)
+            extensionQueues[appID]?.asking = .byEvent(manifestBytes: intent.length)
             let event = EntryPoint.applicationEvent(
                 request, remaining: admission.remaining, essentialRemaining: admission.essentialRemaining)
-            outcome = await call(event, of: app, limit: PolicyNumbers.contentRequestLimit)
+            outcome = await call(event, of: app, limit: request.limit)
         }
         extensionQueues[appID]?.asking = nil
         await contentRequestEnded(appID, request, manifest: manifest, outcome)
@@ -156,10 +126,19 @@ extension AssetsService {
 extension ContentRequest {
     /// In 2022 there was no occasion for a change of language.
     fileprivate var hasEventOf2022: Bool { self != .languageChange }
+
+    /// Nobody waits for the others: they have the runtime of the day.
+    fileprivate var limit: Duration? {
+        switch self {
+        case .install, .update: PolicyNumbers.contentRequestLimit
+        case .periodic, .languageChange: nil
+        }
+    }
 }
 
 extension EntryPoint {
-    fileprivate var download: String {
+    /// Unique identifier of the download that it is about; empty where it is about none.
+    var download: String {
         switch self {
         case .contentRequest, .applicationEvent: ""
         case .finished(let request, _), .failed(let request, _), .challenge(let request, _): request.uniqueIdentifier

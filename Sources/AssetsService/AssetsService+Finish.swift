@@ -3,16 +3,24 @@ internal import AssetsModel
 internal import AssetsOS
 internal import AssetsStore
 
-/// Extended attribute on every file the service hands out: the system may remove it when space runs low.
-let purgeableAttribute = "user.backgroundassets.purgeable"
-
 extension AssetsService {
     /// All bytes are in the partial file, checked and synced.
-    func finish(_ record: DownloadRecord, length: Int64, inode: UInt64) async {
-        let intent = FinishIntent(target: finishTarget(of: record), inode: inode, length: length)
+    func finish(_ record: DownloadRecord, length: Int64, inode: UInt64, digest: ContentDigest?) async {
+        guard isWanted(record.id) else { return }
+        let intent = FinishIntent(target: chooseTarget(of: record), inode: inode, length: length, digest: digest)
+        running[record.id]?.target = intent.target
         let changes = [.setDownloadState(id: record.id, .finishing(intent))] + noteSize(of: record, length)
-        guard await save(changes, of: record.id) else { return }
+        let isSaved = await save(changes, of: record.id, waiting: finishDelay)
+        guard isSaved else { return await discard(intent) }
         await complete(record, intent)
+    }
+
+    /// All bytes of a download have come.
+    func noteGathered() {
+        let now = seams.loop.now
+        let isBurst = lastGathered.map { now - $0 < PolicyNumbers.gatheringTime } ?? false
+        finishDelay = isBurst ? PolicyNumbers.gatheringTime : .zero
+        lastGathered = now
     }
 
     /// A non-essential download of another size than announced is taken all the same, with a warning; what it has more
@@ -41,7 +49,8 @@ extension AssetsService {
             .downloadFinished, .none, app: record.app, download: record.id,
             "\(record.request.identifier), \(intent.length) bytes")
         let changes: [StoreChange] = [.setDownloadState(id: record.id, .finished(intent))]
-        guard await save(changes, of: record.id, isRunning: !afterRestart) else { return await discard(intent) }
+        let isSaved = await save(changes, of: record.id, isRunning: !afterRestart, waiting: finishDelay)
+        guard isSaved else { return await discard(intent) }
         record.state = .finished(intent)
         foregroundHolders[record.id] = nil
         noteEssentialEnded(record, received: intent.length)
@@ -50,22 +59,16 @@ extension AssetsService {
 
     /// Tries until the disk takes it; false when nobody wants the file any more.
     private func move(_ record: DownloadRecord, _ intent: FinishIntent, _ afterRestart: Bool) async -> Bool {
-        let partial = record.partialPath
-        let files = seams.files
-        let uniqueIdentifier = record.id
-        // The extension reads it, and nobody writes it.
-        let isManifest = record.request.kind == .manifest
+        var move = FileMove(
+            partial: record.partialPath, intent: intent,
+            // The extension reads it, and nobody writes it.
+            isReadOnly: record.request.kind == .manifest, mayBeDone: afterRestart)
         var tries = 0
         while !isStopping {
-            do throws(SystemCallError) {
-                try await seams.disk.run { () throws(SystemCallError) in
-                    try moveIntoPlace(files, partial: partial, intent: intent, mark: uniqueIdentifier)
-                    if isManifest { try files.makeReadOnly(intent.target) }
-                }
-                return isWanted(record.id, isRunning: !afterRestart)
-            } catch {
-                journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(error)")
-            }
+            let failure = await moves.outcome(of: move, in: self, waiting: finishDelay)
+            guard let failure else { return isWanted(record.id, isRunning: !afterRestart) }
+            journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(failure)")
+            move.mayBeDone = true
             tries += 1
             await seams.loop.pause(for: PolicyNumbers.storagePause(afterTries: tries))
             guard isWanted(record.id, isRunning: !afterRestart) else { return false }
@@ -77,51 +80,59 @@ extension AssetsService {
         let files = seams.files
         let place = Self.ownPlace(intent.target)
         try? await seams.disk.run { () throws(SystemCallError) in try files.remove(place) }
+        await leave(intent.target)
     }
 
-    /// What goes with a finished file: the folder of its own that it lies in. Archives have none: they lie beside the
-    /// partial files of other downloads.
+    // MARK: Places
+
+    /// What goes with a finished file: a manifest has a folder of its own, a vended file shares its, and archives lie
+    /// beside the partial files of other downloads.
     static func ownPlace(_ target: String) -> String {
-        target.parentPath == "Transfers" ? target : target.parentPath
+        target.hasPrefix("Containers/Extension/") ? target.parentPath : target
     }
 
     /// Where a finished file goes, below the device directory.
-    func finishTarget(of record: DownloadRecord) -> String {
+    private func chooseTarget(of record: DownloadRecord) -> String {
         switch record.request.kind {
         case .url:
-            "Containers/Group/\(record.request.group)/Library/Caches/.BackgroundAssets/\(record.id)/"
-                + record.request.fileName
+            let name = record.request.fileName
+            let parent = "Containers/Group/\(record.request.group)/Library/Caches/\(Self.vendedFolderName)"
+            return vendedFolders.folder(for: name, below: parent, newName: seams.random.uuid) + "/" + name
         case .manifest:
-            "Containers/Extension/\(apps[record.app]?.description.extensionIdentifier ?? record.app)/Manifests/"
+            return "Containers/Extension/\(apps[record.app]?.description.extensionIdentifier ?? record.app)/Manifests/"
                 + "\(record.id)/manifest"
-        case .archive: "Transfers/\(record.id).archive"
+        case .archive: return "Transfers/\(record.id).archive"
         }
     }
-}
 
-/// Renames the partial file over and syncs every directory whose names changed. Does nothing that was done already.
-func moveIntoPlace(
-    _ files: any FileTree, partial: String, intent: FinishIntent, mark: String
-) throws(SystemCallError) {
-    let folder = intent.target.parentPath
-    let source = partial.parentPath
-    let isThere = try files.status(intent.target)?.inode == intent.inode
-    if folder != source {
-        // First the folder's own name: a file whose move is durable must not be in a folder that is not. Also when the
-        // file is there: who moved it may have been killed before it synced.
-        try files.makeDirectory(folder)
-        try files.syncDirectory(folder.parentPath)
+    /// In it are the folders of finished files that wait for their receivers.
+    private static let vendedFolderName = ".BackgroundAssets"
+
+    /// The folder of a vended file; nil for other paths.
+    static func vendedFolder(of path: String) -> String? {
+        let folder = path.parentPath
+        return folder.parentPath.hasSuffix("/" + vendedFolderName) ? folder : nil
     }
-    if !isThere {
-        do throws(SystemCallError) {
-            try files.setAttribute(partial, name: purgeableAttribute, value: mark)
-        } catch {
-            // Without extended attributes a file cannot be marked; it is kept all the same.
+
+    /// A file is not on its way to its place any more, and does not wait there.
+    func leave(_ target: String) async {
+        guard let folder = Self.vendedFolder(of: target) else { return }
+        vendedFolders.end(folder)
+        do throws(SystemCallError) { try await tidy(folder) } catch {
+            journal(.warning, .volume, "\(folder) could not be removed: \(error)")
         }
-        try files.rename(partial, to: intent.target, exclusively: false)
     }
-    try files.syncDirectory(folder)
-    if folder != source { try files.syncDirectory(source) }
+
+    /// Removes a folder that nobody needs and nothing is in.
+    func tidy(_ folder: String) async throws(SystemCallError) {
+        guard !vendedFolders.isOpen(folder) else { return }
+        let files = seams.files
+        try await seams.disk.run { () throws(SystemCallError) in
+            if try files.removeEmptyDirectory(folder), try files.status(folder.parentPath) != nil {
+                try files.syncDirectory(folder.parentPath)
+            }
+        }
+    }
 }
 
 extension DownloadRequest {
@@ -142,7 +153,13 @@ extension DownloadRequest {
 extension String {
     /// The path without its last part.
     var parentPath: String {
-        guard let slash = lastIndex(of: "/") else { return "" }
+        guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
         return String(self[..<slash])
+    }
+
+    /// The last part of the path.
+    var lastPathPart: String {
+        guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return self }
+        return String(self[utf8.index(after: slash)...])
     }
 }

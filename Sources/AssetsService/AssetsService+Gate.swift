@@ -71,10 +71,10 @@ extension AssetsService {
         app.ledger = apps[appID]?.ledger ?? app.ledger
         apps[appID] = app
         journal(.gateOpened, opening.reason, app: appID, opening.rawValue)
-        let saved = app
-        let isSaved = await retryingStore { () async throws(AssetsError) in try await self.commit([.saveApp(saved)]) }
+        let changes = [.saveApp(app), makePlan(for: appID)]
+        let isSaved = await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
         guard isSaved else { return }
-        for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
+        queue.invalidate()
         pumpSoon()
         launch { service in await service.deliverPending(of: appID) }
     }

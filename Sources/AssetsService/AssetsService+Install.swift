@@ -157,7 +157,9 @@ extension AssetsService {
         let isSaved = await retryingStore { () async throws(AssetsError) in try await self.commit(changes) }
         guard isSaved else { return }
         tellFollowers(id)
-        if phase.isFinal { forgetLater(id) }
+        guard phase.isFinal else { return }
+        armPlanTimer()
+        forgetLater(id)
     }
 
     /// An installation that ended stays known for a while to those who ask how it ended.

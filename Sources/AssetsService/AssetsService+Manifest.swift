@@ -1,4 +1,4 @@
-// Manifest of an installation, and what the extension wants because of it.
+// Manifests: of an installation, and of any other occasion on which an extension is asked.
 internal import AssetsModel
 internal import AssetsOS
 internal import AssetsStore
@@ -7,26 +7,33 @@ extension AssetsService {
     func fetchManifest(_ record: InstallationRecord) async {
         guard let app = apps[record.app] else { return }
         if let known = try? await manifestRecord(of: app.id) { return resumeWaiting(for: known) }
+        await queueForInstallation(manifestDownload(for: app, .essential))
+    }
+
+    /// A download of the app's manifest, as it is put into the queue.
+    func manifestDownload(for app: AppRecord, _ transferClass: TransferClass) -> DownloadRecord {
         let unique = seams.random.uuid()
         let request = DownloadRequest(
             identifier: "\(app.id).Manifest-\(unique)", uniqueIdentifier: unique, url: app.description.manifestURL,
             group: app.description.sharedGroups.first ?? "", kind: .manifest)
-        await queueForInstallation(DownloadRecord(app: app.id, request: request, transferClass: .essential))
+        return DownloadRecord(app: app.id, request: request, transferClass: transferClass)
     }
 
+    /// The manifest of an installation: its app has nothing else in the queue yet.
     func manifestRecord(of app: String) async throws(StoreError) -> DownloadRecord? {
         try await seams.store.downloads(app: app, after: 0, limit: PolicyNumbers.queueWindowMax)
             .first { $0.request.kind == .manifest }
     }
 
     func askExtension(_ record: InstallationRecord, _ request: ContentRequest) async {
-        guard let manifest = try? await manifestRecord(of: record.app), case .finished(let intent) = manifest.state
+        guard let manifest = try? await manifestRecord(of: record.app), case .finished = manifest.state
         else { return installationEvent(.extensionFailed, of: record.id) }
-        callExtension(of: record.app, .contentRequest(request, manifest: intent.target))
+        callExtension(of: record.app, .contentRequest(request, manifest: manifest.id))
     }
 
     /// Archive or manifest arrived, or never will.
     func installationDownloadEnded(_ record: DownloadRecord) {
+        if let event = event(of: record) { return eventManifestEnded(event, record) }
         guard let id = installation(of: record) else { return }
         switch (record.request.kind, record.state) {
         case (.archive, .failed(let failure)):
@@ -54,79 +61,12 @@ extension AssetsService {
         return admission
     }
 
-    /// The extension answered a content request, or did not: queue what it wants and forget the manifest.
-    func contentRequestEnded(
-        _ appID: String, _ request: ContentRequest, manifest: String, _ outcome: EntryPointOutcome
-    ) async {
-        let row = try? await manifestRecord(of: appID)
-        // An extension that was interrupted by the service's own end has not answered: manifest and phase stay.
-        guard !isStopping, var app = apps[appID], let id = runningInstallation(of: appID) else { return }
-        guard let manifestRow = row else { return installationEvent(.extensionFailed, of: id) }
-        var wanted: [DownloadRequest] = []
-        var isAnswered = true
-        switch outcome {
-        case .downloads(let downloads): wanted = downloads.map(normalized)
-        case .handled, .answered, .notImplemented: break
-        case .died: isAnswered = false
-        }
-        var admission = admission(for: app, manifest: manifestRow)
-        app.ledger = admission.ledger
-        do throws(AssetsError) {
-            try admission.answer(wanted, to: request)
-            app.ledger = admission.ledger
-        } catch {
-            journal(.downloadRefused, reason(of: error), app: appID, error.description)
-            wanted = []
-        }
-        apps[appID]?.ledger = app.ledger
-        // A stable order, so that equal priorities start in the same order on every device.
-        let records = wanted.sorted { $0.identifier < $1.identifier }.map {
-            DownloadRecord(app: appID, request: $0, transferClass: $0.isEssential ? .essential : .background)
-        }
-        let essentials = wanted.filter(\.isEssential)
-        installations[id]?.progress.asked(essentialBytes: essentials.reduce(0) { $0 + $1.size })
-        installations[id]?.essentialRemaining = essentials.count
-        let forgetting: [StoreChange] = [
-            .removeDownload(id: manifestRow.id),
-            .openIntent(id: manifestRow.id, kind: "delete", payload: manifest.parentPath),
-        ]
-        var changes = [.saveApp(app)] + forgetting + records.map { .insertDownload($0) }
-        // Also without essentials: what is left to do after a restart is to open the gate, not to ask again.
-        if var record = installations[id]?.record, isAnswered, app.gate == .shut {
-            record.phase = .essential
-            installations[id]?.record = record
-            changes.append(.saveInstallation(record))
-        }
-        for record in records {
-            journal(.downloadQueued, .requested, app: appID, download: record.id, record.request.identifier)
-        }
-        let saved = changes
-        let isSaved = await retryingStore { () async throws(AssetsError) in
-            do throws(AssetsError) { try await self.commit(saved) } catch {
-                guard error.code == .downloadAlreadyScheduled else { throw error }
-                self.journal(.downloadRefused, .duplicate, app: appID, error.description)
-                try await self.commit(forgetting)
-                isAnswered = false
-            }
-        }
-        guard isSaved else { return }
-        if await removeFolders([manifest.parentPath]) { closeSoon(intent: manifestRow.id) }
-        for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
-        installationEvent(isAnswered ? .answered(essentials: essentials.count) : .extensionFailed, of: id)
-        pumpSoon()
-    }
-
     /// The values as the queue takes them.
     func normalized(_ request: DownloadRequest) -> DownloadRequest {
         var request = request
         request.priority = min(max(request.priority, PolicyNumbers.priorityMin), PolicyNumbers.priorityMax)
         request.kind = .url
         return request
-    }
-
-    func invalidateWindow(_ transferClass: TransferClass) {
-        windowVersions[transferClass, default: 0] += 1
-        windows[transferClass]?.invalidate()
     }
 }
 

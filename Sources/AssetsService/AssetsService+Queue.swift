@@ -1,4 +1,4 @@
-// The queue: scheduling, cancelling, promoting, and choosing what starts next.
+// What clients ask of the queue: scheduling, cancelling, listing.
 package import AssetsModel
 internal import AssetsOS
 internal import AssetsStore
@@ -7,12 +7,13 @@ internal import AssetsTransfer
 extension AssetsService {
     // MARK: What clients ask for
 
-    /// Queues a download for an installed app.
-    package func schedule(_ request: DownloadRequest, for appID: String, as transferClass: TransferClass = .background)
-        async throws(AssetsError) -> DownloadRecord
-    {
+    /// Queues a download for an installed app. Its extension may not while it is asked what to download; a running app may.
+    package func schedule(
+        _ request: DownloadRequest, for appID: String, as transferClass: TransferClass = .background,
+        byExtension: Bool = false
+    ) async throws(AssetsError) -> DownloadRecord {
         var app = try installedApp(appID)
-        if isInContentRequest(appID) {
+        if byExtension, isInContentRequest(appID) {
             throw AssetsError(
                 .downloadFailedToStart,
                 "\(request.shownIdentifier): the manager does not schedule while downloads(for:) runs",
@@ -34,7 +35,7 @@ extension AssetsService {
         var record = DownloadRecord(app: appID, request: request, transferClass: transferClass)
         changes.append(.insertDownload(record))
         journal(.downloadQueued, .requested, app: appID, download: record.id, record.request.identifier)
-        record.sequence = try await commit(changes).first ?? 0
+        record.queued(as: try await commit(changes).first ?? 0)
         enqueue(record)
         return record
     }
@@ -79,7 +80,7 @@ extension AssetsService {
         defer { forgetLeaving([record.id]) }
         running[record.id]?.isCancelled = true
         forgetChallenges(of: record.id)
-        let folder = mayBeMoving(record) ? Self.ownPlace(finishTarget(of: record)) : nil
+        let folder = movingTarget(of: record).map(Self.ownPlace)
         var changes: [StoreChange] = [.removeDownload(id: record.id)]
         if let folder { changes.append(.openIntent(id: record.id, kind: "delete", payload: folder)) }
         try await commit(changes)
@@ -95,7 +96,7 @@ extension AssetsService {
     /// Removed downloads are gone from the store: what was read before is read again.
     func forgetLeaving(_ ids: [String]) {
         leaving.subtract(ids)
-        for transferClass in TransferClass.allCases { invalidateWindow(transferClass) }
+        queue.invalidate()
         pumpSoon()
     }
 
@@ -113,53 +114,10 @@ extension AssetsService {
         }
     }
 
-    /// True when its file may be on the way to its place, or there already.
-    private func mayBeMoving(_ record: DownloadRecord) -> Bool {
-        if case .finishing = record.state { return true }
-        return running[record.id]?.isEnding ?? false
-    }
-
-    /// A connection of an app closed: what it held in the foreground goes on in the background.
-    package func foregroundConnectionEnded(_ connection: Int) async {
-        for id in foregroundHolders.keys.sorted() where foregroundHolders[id]?.contains(connection) == true {
-            foregroundHolders[id]?.remove(connection)
-            guard foregroundHolders[id]?.isEmpty == true else { continue }
-            foregroundHolders[id] = nil
-            guard let record = try? await downloadRecord(id: id), record.isLive, record.transferClass == .foreground
-            else { continue }
-            _ = try? await change(record, to: .background, .downloadDemoted)
-        }
-    }
-
-    private func change(_ record: DownloadRecord, to transferClass: TransferClass, _ event: JournalEvent)
-        async throws(AssetsError) -> DownloadRecord
-    {
-        var record = record
-        let before = record.transferClass
-        let isWaiting = record.notBefore != nil
-        journal(
-            event, event == .downloadPromoted ? .requested : .disconnected, app: record.app, download: record.id,
-            "\(before) to \(transferClass)")
-        var changes: [StoreChange] = [.setDownloadClass(id: record.id, transferClass)]
-        if isWaiting {
-            changes.append(
-                .setDownloadWait(
-                    id: record.id, notBefore: nil, reason: .none, detail: "", retry: record.retry,
-                    attempts: record.attempts))
-        }
-        try await commit(changes)
-        record.transferClass = transferClass
-        record.notBefore = nil
-        if running[record.id] != nil {
-            running[record.id]?.record.transferClass = transferClass
-            slots.change(record.id, to: transferClass)
-            tellDelegates(of: record.app, .paused(record))
-            await seams.transfers.setClass(record.id, transferClass)
-        } else {
-            windows[before]?.remove(id: record.id)
-            enqueue(record)
-        }
-        return record
+    /// Where its file is on the way to, or already is.
+    private func movingTarget(of record: DownloadRecord) -> String? {
+        if case .finishing(let intent) = record.state { return intent.target }
+        return running[record.id]?.target
     }
 
     func downloadRecord(id: String) async throws(AssetsError) -> DownloadRecord? {
@@ -187,110 +145,6 @@ extension AssetsService {
     /// What runs now of a download.
     package func progress(of id: String) -> (received: Int64, expected: Int64)? {
         running[id].map { ($0.received, $0.expected) }
-    }
-
-    // MARK: What starts next
-
-    /// A record became startable.
-    func enqueue(_ record: DownloadRecord) {
-        windowVersions[record.transferClass, default: 0] += 1
-        windows[record.transferClass, default: QueueWindow()].insert(record)
-        pumpSoon()
-    }
-
-    /// Fills free slots soon.
-    func pumpSoon() {
-        mustPumpAgain = true
-        guard !isPumping else { return }
-        isPumping = true
-        launch { service in await service.pump() }
-    }
-
-    private func pump() async {
-        while mustPumpAgain && !isStopping {
-            mustPumpAgain = false
-            for transferClass in TransferClass.allCases.reversed() { await fill(transferClass) }
-        }
-        isPumping = false
-        activityChanged?()
-    }
-
-    private func fill(_ transferClass: TransferClass) async {
-        while !isStopping, slots.hasRoom(for: transferClass) {
-            var window = windows[transferClass] ?? QueueWindow()
-            if let next = window.entries.first(where: { slots.obstacle(for: slotEntry(of: $0)) == nil }) {
-                window.remove(id: next.id)
-                windows[transferClass] = window
-                if running[next.id] == nil, challenges[next.id] == nil, !isHeld(next), !leaving.contains(next.id) {
-                    await start(next)
-                }
-                continue
-            }
-            guard window.entries.isEmpty, !window.isComplete, await reload(transferClass) else { return }
-        }
-    }
-
-    /// Reads the window again; true when it got entries.
-    private func reload(_ transferClass: TransferClass) async -> Bool {
-        let version = windowVersions[transferClass, default: 0]
-        let held = apps.values.filter { app in
-            transferClass != .essential && app.gate == .shut || isHeldByChallenges(app.id)
-        }.map(\.id).sorted()
-        do throws(StoreError) {
-            // Those that run or ask are among the answers: the store's state does not tell them from those that wait.
-            let limit = PolicyNumbers.queueWindowMax + running.count + challenges.count
-            let found = try await seams.store.next(transferClass, at: calendarNow, excluding: held, limit: limit)
-            let records = found.filter { running[$0.id] == nil && challenges[$0.id] == nil }
-            var window = QueueWindow()
-            window.load(records, isComplete: found.count < limit)
-            windows[transferClass] = window
-            if version != windowVersions[transferClass, default: 0] { windows[transferClass]?.invalidate() }
-            await planRetryTimer()
-            return version != windowVersions[transferClass, default: 0] || !records.isEmpty
-        } catch {
-            journal(.warning, .space, "the queue cannot be read: \(error)")
-            return false
-        }
-    }
-
-    /// Non-essential downloads wait until the gate is open: essential goes first. And those of an app that has too many
-    /// questions to answer wait for its answers.
-    func isHeld(_ record: DownloadRecord) -> Bool {
-        record.transferClass != .essential && apps[record.app]?.gate == .shut || isHeldByChallenges(record.app)
-    }
-
-    func slotEntry(of record: DownloadRecord) -> TransferSlots.Entry {
-        let origin = try? RequestOrigin(url: record.request.url, allowsLoopbackHTTP: true)
-        return TransferSlots.Entry(app: record.app, host: origin?.host ?? "", transferClass: record.transferClass)
-    }
-
-    /// Wakes the queue when the next postponed download is due.
-    func planRetryTimer() async {
-        var earliest: Duration?
-        for transferClass in TransferClass.allCases {
-            guard let due = try? await seams.store.earliestNotBefore(transferClass, after: calendarNow) else {
-                continue
-            }
-            earliest = min(earliest ?? due, due)
-        }
-        guard let due = earliest else {
-            if let timer = retryTimer { seams.loop.cancel(timer.token) }
-            retryTimer = nil
-            return
-        }
-        if let timer = retryTimer {
-            guard due != timer.at else { return }
-            seams.loop.cancel(timer.token)
-        }
-        let delay = max(.milliseconds(1), due - calendarNow)
-        let token = seams.loop.schedule(after: delay) { self.assumeIsolated { $0.retryTimerFired() } }
-        retryTimer = (token, due)
-    }
-
-    private func retryTimerFired() {
-        retryTimer = nil
-        for transferClass in TransferClass.allCases { windows[transferClass]?.invalidate() }
-        pumpSoon()
     }
 
     func reason(of error: AssetsError) -> Reason {

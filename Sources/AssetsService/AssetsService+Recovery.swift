@@ -12,12 +12,19 @@ extension AssetsService {
     package func start() async throws(AssetsError) {
         do throws(StoreError) {
             let stored = try await seams.store.settings()
-            settings.isDeveloperModeOn = stored["developer-mode"] == "on"
+            settings = DeviceSettings(stored: stored)
+            takeProxies()
             deviceName = stored["device"] ?? seams.random.uuid()
             if stored["device"] == nil {
                 _ = try await seams.store.apply([.setSetting(name: "device", value: deviceName)])
             }
             for app in try await seams.store.apps() { apps[app.id] = app }
+            plans = try await seams.store.plans()
+            runtimes = try await seams.store.runtimes()
+            for var run in try await seams.store.openExtensionRuns() {
+                (run.reason, run.detail) = (.restart, "the service ended before it did")
+                saveSoon(.saveExtensionRun(run))
+            }
             for record in try await seams.store.installations() {
                 var installation = Installation(record: record)
                 if record.phase.isFinal {
@@ -28,6 +35,7 @@ extension AssetsService {
             }
         } catch { throw AssetsError(error) }
         journal(.serviceStarted, .none)
+        await seams.extensions.report { [weak self] app, news in self?.perform { $0.extensionNews(news, of: app) } }
         // No app is connected yet: what apps held in the foreground goes on in the background.
         try await commit([.demoteForegroundDownloads])
         try await makeFolders()
@@ -36,8 +44,13 @@ extension AssetsService {
         await completeFinishes()
         await removeStrays()
         try await commit([])
+        followNetwork()
+        // Nobody has looked for room since.
+        await retryWaiting(for: [.space])
         for id in installations.keys.sorted() { resume(id) }
         for app in installedApps() { await deliverPending(of: app.id) }
+        try await resumeEvents()
+        try await resumePlans()
         pumpSoon()
     }
 
@@ -46,8 +59,8 @@ extension AssetsService {
         guard !isStopping else { return }
         isStopping = true
         journal(.serviceStopped, .none)
-        let extensions = extensionQueues.keys.sorted()
-        for app in extensions { await endExtension(of: app) }
+        seams.network.end()
+        await endAllExtensions()
         await seams.transfers.stop()
         _ = try? await commit([])
         try? await seams.store.checkpoint(.truncate)
@@ -141,6 +154,8 @@ extension AssetsService {
         _ = try? await commit([
             .setDownloadState(id: record.id, .waiting), .setDownloadResume(id: record.id, nil, received: 0),
         ])
+        // Its folder may be there without it.
+        await leave(intent.target)
     }
 
     /// Files and folders that no row knows of.

@@ -42,7 +42,7 @@ extension AssetsService {
     package func closeSession(_ id: String) {
         guard let session = sessions.removeValue(forKey: id) else { return }
         sessionOrder.removeAll { $0 == id }
-        performControl(controls[session.app]?.end(session: id) ?? [], app: session.app)
+        endControl(of: session)
         for round in roundsInOrder where round.record.app == session.app {
             change(round.record.id) { $0.sessionEnded(id) }
         }
@@ -69,7 +69,7 @@ extension AssetsService {
     /// A delegate is done with a finished or failed event.
     package func answer(session id: String, app: String, number: Int64, isHandled: Bool) throws(AssetsError) {
         try check(session: id, app: app)
-        guard let round = rounds.values.first(where: { $0.numbers[id] == number }) else { return }
+        guard let round = roundsOfEvents[number].flatMap({ rounds[$0] }), round.numbers[id] == number else { return }
         journal(
             .messageHandled, isHandled ? .none : .notHandled, app: app, download: round.record.id,
             isHandled ? "by a delegate" : "the delegate has no method for it")
@@ -79,13 +79,18 @@ extension AssetsService {
     /// Begin, pause and progress: to every delegate that is connected, kept for nobody.
     func tellDelegates(of app: String, _ event: SessionEvent) {
         for id in sessionOrder {
-            guard let session = sessions[id], session.app == app, session.hasDelegate else { continue }
+            guard let session = sessions[id], session.app == app, session.hasDelegate, isListening(session) else {
+                continue
+            }
             session.send(event)
         }
     }
 
     func delegateSessions(of app: String) -> [String] {
-        sessionOrder.filter { sessions[$0]?.app == app && sessions[$0]?.hasDelegate == true }
+        sessionOrder.filter { id in
+            guard let session = sessions[id] else { return false }
+            return session.app == app && session.hasDelegate && isListening(session)
+        }
     }
 
     func check(session id: String, app: String) throws(AssetsError) {
@@ -93,53 +98,5 @@ extension AssetsService {
             throw AssetsError(
                 .callerConnectionInvalid, "this session is not open", remedy: "open one with Events on this socket")
         }
-    }
-
-    // MARK: Exclusive control
-
-    /// Asks for exclusive control. When it is not granted at once the answer comes as event. `limit` nil waits, zero tries
-    /// once.
-    package func acquireControl(
-        session id: String, app: String, within limit: Duration?
-    ) throws(AssetsError) -> (ticket: Int64, isGranted: Bool) {
-        try check(session: id, app: app)
-        let ticket = nextTicket
-        nextTicket += 1
-        let now = seams.loop.now
-        let request = ExclusiveControl.Request(ticket: ticket, session: id, deadline: limit.map { now + $0 })
-        let actions = controls[app, default: ExclusiveControl()].acquire(request, at: now)
-        if actions == [.grant(ticket: ticket, session: id)] { return (ticket, true) }
-        if actions != [.refuse(ticket: ticket, session: id)] {
-            journal(.controlWaits, .control, app: app, "ticket \(ticket), until whoever has it gives it back")
-        }
-        // The ticket has to reach the caller before its refusal does.
-        perform { $0.performControl(actions, app: app) }
-        return (ticket, false)
-    }
-
-    package func releaseControl(session id: String, app: String, ticket: Int64) throws(AssetsError) {
-        try check(session: id, app: app)
-        performControl(controls[app]?.release(ticket: ticket, session: id) ?? [], app: app)
-    }
-
-    private func performControl(_ actions: [ExclusiveControl.Action], app: String) {
-        for action in actions {
-            switch action {
-            case .grant(let ticket, let session):
-                journal(.controlAcquired, .control, app: app, "ticket \(ticket)")
-                sessions[session]?.send(.controlGranted(ticket: ticket))
-            case .refuse(let ticket, let session):
-                journal(.controlRefused, .timeout, app: app, "ticket \(ticket)")
-                sessions[session]?.send(.controlRefused(ticket: ticket))
-            case .setTimer(let deadline):
-                _ = seams.loop.schedule(at: deadline) {
-                    self.assumeIsolated { service in
-                        let actions = service.controls[app]?.expire(at: service.seams.loop.now) ?? []
-                        service.performControl(actions, app: app)
-                    }
-                }
-            }
-        }
-        if controls[app]?.isFree == true { controls[app] = nil }
     }
 }

@@ -16,23 +16,41 @@ struct RunningTransfer {
     /// The engine is done with it, but what came of it is not written yet.
     var isEnding = false
     var isCancelled = false
+    /// It was paused to become one of another class, and no byte has come since.
+    var isChangingClass = false
+    /// When it was last paused for that, in process time.
+    var changedClassAt: Duration?
+    /// When it stops for another one, it goes behind those of its app that wait.
+    var stepsBack = false
+    /// The room for its file was set aside, or is counted by the engine.
+    var hasBegun = false
+    /// In process time.
+    var startedAt: Duration
+    /// Where its file goes, once that is decided.
+    var target: String?
     /// Wait for engine and service to let go of the partial file.
     var stopWaiters: [CheckedContinuation<Void, Never>] = []
 }
 
 extension AssetsService {
     func start(_ record: DownloadRecord) async {
+        // While it was found out the download may have been taken out of the queue.
+        guard await mayStart(record), isStartable(record) else { return queue.end(record.id, at: seams.loop.now) }
         var record = record
         record.attempts += 1
-        slots.begin(record.id, slotEntry(of: record))
         running[record.id] = RunningTransfer(
-            record: record, received: record.received, expected: record.request.size, told: record.received)
+            record: record, received: record.received, expected: record.request.size, told: record.received,
+            startedAt: seams.loop.now)
         let spec = transferSpec(for: record)
         let id = record.id
         await seams.transfers.start(spec) { event in
             self.perform { $0.transferEvent(event, of: id) }
         }
         running[id]?.isStarting = false
+        // Its class may have changed before the engine knew of it.
+        if let transferClass = running[id]?.record.transferClass, transferClass != spec.transferClass {
+            await seams.transfers.resume(id, as: transferClass)
+        }
         guard running[id]?.isCancelled == true, running[id]?.isEnding == false else { return }
         await seams.transfers.cancel(id)
         release(id)
@@ -51,12 +69,14 @@ extension AssetsService {
             }
         return TransferSpec(
             id: record.id, url: request.url, method: request.method, headers: request.headers, body: request.body,
-            partialPath: record.partialPath, resume: record.resume, expectedSize: request.size,
+            partialPath: record.partialPath, isFirst: record.attempts == 1 && record.resume == nil,
+            marks: [purgeableAttribute: record.id], resume: record.resume, expectedSize: request.size,
             sizeMustMatch: request.isEssential, sizeLimit: limit,
             admits: { host in restricted?.admits(host: host) ?? true },
             allowsLoopbackHTTP: settings.isDeveloperModeOn, trustsExtraAuthorities: settings.isDeveloperModeOn,
             pins: { host in PinnedDomain.keys(of: host, in: pinned) }, authentication: authentication(for: record),
-            transferClass: record.transferClass)
+            transferClass: record.transferClass, digest: request.digest, proxies: proxies,
+            space: SpacePolicy(ownFloor: settings.freeSpace))
     }
 
     /// Before the first launch a download may not grow past what was admitted and what is left.
@@ -69,16 +89,27 @@ extension AssetsService {
     private func transferEvent(_ event: TransferEvent, of id: String) {
         guard let transfer = running[id] else { return }
         switch event {
+        case .startedOver(let lost, let why):
+            journal(
+                .downloadStartedOver, .none, app: transfer.record.app, download: id,
+                "\(transfer.record.request.identifier), \(lost) bytes: \(why)")
         case .began(let resumedAt, let expected): began(transfer, at: resumedAt, expected: expected)
         case .authenticated(let entry): authenticated(entry, of: id)
+        case .canStop: queue.canYield(id)
         case .progress(let received, let expected): progressed(id, received: received, expected: expected)
         case .checkpoint(let resume): keep(resume, of: id)
+        case .gathered:
+            // Its connection and its share of the network are free.
+            queue.end(id, at: seams.loop.now)
+            noteGathered()
+            pumpSoon()
         case .ended(let outcome): ended(transfer, outcome)
         }
     }
 
     private func began(_ transfer: RunningTransfer, at offset: Int64, expected: Int64) {
         let record = transfer.record
+        running[record.id]?.hasBegun = true
         running[record.id]?.received = offset
         running[record.id]?.told = offset
         if expected > 0 { running[record.id]?.expected = expected }
@@ -95,6 +126,9 @@ extension AssetsService {
         running[id]?.received = received
         if expected > 0 { running[id]?.expected = expected }
         running[id]?.told = received
+        if received > transfer.received { running[id]?.isChangingClass = false }
+        let size = running[id]?.expected ?? 0
+        queue.progressed(id, remaining: size > 0 ? max(0, size - received) : nil)
         let event = SessionEvent.progress(
             transfer.record, written: max(0, received - transfer.told), total: received,
             expected: max(expected, transfer.expected))
@@ -114,29 +148,37 @@ extension AssetsService {
 
     private func ended(_ transfer: RunningTransfer, _ outcome: TransferOutcome) {
         let record = transfer.record
-        slots.end(record.id)
+        queue.end(record.id, at: seams.loop.now)
         guard !transfer.isCancelled, !isStopping else { return release(record.id) }
         running[record.id]?.isEnding = true
+        settling += 1
         launch { service in
             var step: ChallengeLife.Step?
+            var next: DownloadRecord?
             switch outcome {
-            case .received(let length, let inode, _):
-                await service.finish(record, length: length, inode: inode)
+            case .received(let length, let inode, _, let digest):
+                await service.finish(record, length: length, inode: inode, digest: digest)
+            case .stopped:
+                next = await service.stopped(record)
             case .interrupted(let interruption):
-                await service.interrupted(record, interruption)
+                next = await service.interrupted(record, interruption)
             case .refused(let failure, let reason):
                 await service.fail(record, failure, reason)
             case .challenged(let challenge):
                 if service.isWanted(record.id) { step = service.met(challenge, record) }
             }
             service.release(record.id)
+            if let next { service.enqueue(next) }
+            if case .interrupted = outcome { await service.enqueueIfDue(record.id) }
             if let step { await service.take(step, record) }
+            service.settling -= 1
+            service.activityChanged?()
         }
     }
 
     /// Neither engine nor service works on the download any more.
     private func release(_ id: String) {
-        slots.end(id)
+        queue.end(id, at: seams.loop.now)
         let waiters = running.removeValue(forKey: id)?.stopWaiters ?? []
         for waiter in waiters { waiter.resume() }
         pumpSoon()
@@ -162,11 +204,13 @@ extension AssetsService {
     }
 
     /// Writes what came of a download until the store takes it; false when nobody wants it any more.
-    func save(_ changes: [StoreChange], of id: String, isRunning: Bool = true) async -> Bool {
+    func save(
+        _ changes: [StoreChange], of id: String, isRunning: Bool = true, waiting delay: Duration = .zero
+    ) async -> Bool {
         var tries = 0
         while !isStopping && isWanted(id, isRunning: isRunning) {
             do throws(AssetsError) {
-                try await commit(changes)
+                try await commit(changes, waiting: delay)
                 return true
             } catch {
                 if error.code == .downloadNotScheduled { return false }
@@ -176,58 +220,6 @@ extension AssetsService {
             await seams.loop.pause(for: PolicyNumbers.storagePause(afterTries: tries))
         }
         return false
-    }
-
-    // MARK: Interruption and failure
-
-    private func interrupted(_ record: DownloadRecord, _ interruption: Interruption) async {
-        var record = running[record.id]?.record ?? record
-        record.retry = RetryPolicy.record(interruption, in: record.retry, at: calendarNow)
-        let decision = RetryPolicy.decide(
-            record.transferClass, record.retry, interruption, now: calendarNow, random: seams.random.next())
-        switch decision {
-        case .fail(let failure):
-            await fail(record, failure, interruption.reason)
-        case .retry(let at):
-            journal(
-                .downloadWaits, interruption.reason, app: record.app, download: record.id,
-                "\(interruption.failure.reason); tried again in \(max(.zero, at - calendarNow).shown)")
-            let received = running[record.id]?.received ?? record.received
-            let changes: [StoreChange] = [
-                .setDownloadWait(
-                    id: record.id, notBefore: at, reason: interruption.reason, detail: interruption.failure.reason,
-                    retry: record.retry, attempts: record.attempts),
-                .setDownloadResume(id: record.id, record.resume, received: received),
-            ]
-            if await save(changes, of: record.id) { await planRetryTimer() }
-        }
-    }
-
-    /// Ends a download without a file; its message goes out.
-    func fail(_ record: DownloadRecord, _ failure: DownloadFailure, _ reason: Reason, isRunning: Bool = true) async {
-        var record = record
-        journal(
-            .downloadFailed, reason, app: record.app, download: record.id,
-            "\(record.request.identifier): \(failure.reason)")
-        let changes: [StoreChange] = [.setDownloadState(id: record.id, .failed(failure))]
-        guard await save(changes, of: record.id, isRunning: isRunning) else { return }
-        record.state = .failed(failure)
-        let partial = record.partialPath
-        let files = seams.files
-        try? await seams.disk.run { () throws(SystemCallError) in try files.remove(partial) }
-        foregroundHolders[record.id] = nil
-        noteEssentialEnded(record, received: 0)
-        ended(record)
-    }
-
-    /// A download reached its end, with a file or without: archives and manifests belong to an installation,
-    /// everything else to the app.
-    func ended(_ record: DownloadRecord) {
-        forgetChallenges(of: record.id)
-        switch record.request.kind {
-        case .archive, .manifest: installationDownloadEnded(record)
-        case .url: deliver(record)
-        }
     }
 }
 

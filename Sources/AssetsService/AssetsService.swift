@@ -20,31 +20,64 @@ package actor AssetsService {
 
     // Journal rows that wait for the next commit, and who follows the journal.
     var pendingJournal: [JournalEntry] = []
-    /// Intents whose effects are on stable storage; the next commit closes them.
-    var pendingClosures: [StoreChange] = []
+    /// What nobody waits for: intents whose effects are on stable storage, what extensions used. Written with the next
+    /// commit.
+    var pendingChanges: [StoreChange] = []
     var isFlushPlanned = false
+    /// What callers wait to see written.
+    var commitRequests: [CommitRequest] = []
+    var isCommitting = false
+    var commitTimer: TimerToken?
     var journalWatchers: [Int: @Sendable () -> Void] = [:]
     var nextWatcher = 0
 
     // The queue: what is in memory of it, and what runs.
-    var windows: [TransferClass: QueueWindow] = [:]
-    var windowVersions: [TransferClass: Int] = [:]
-    var slots = TransferSlots()
+    var queue = TransferQueue()
     var running: [String: RunningTransfer] = [:]
     /// Downloads that are being removed: what was read of them before is not to be started.
     var leaving: Set<String> = []
+    /// Attempts that have ended, and of which not everything is done yet that follows.
+    var settling = 0
     var isPumping = false
     var mustPumpAgain = false
     var retryTimer: (token: TimerToken, at: Duration)?
+    /// Times that the queue was asked when the next retry is due.
+    var retryPlans = 0
+    /// When a running transfer may have to stop for one that waits; process clock.
+    var sliceTimer: (token: TimerToken, at: Duration)?
+    var connectivity = Connectivity()
+    var proxies: ProxySettings
+    var space = SpaceLook()
     /// Connections that hold a download in the foreground.
     var foregroundHolders: [String: Set<Int>] = [:]
 
+    // Finished files: when the last one came, where they wait for their receivers, and the work of the disk for many of them.
+    var lastGathered: Duration?
+    var finishDelay = Duration.zero
+    var vendedFolders = VendedFolders()
+    let moves = Gathering<FileMove, SystemCallError?>(most: PolicyNumbers.movesMax) { await $0.move($1) }
+    let looks = Gathering<FileLook, Bool>(most: PolicyNumbers.movesMax) { await $0.look($1) }
+
     // Messages, extensions, sessions.
     var rounds: [String: Round] = [:]
+    /// Rounds that are open of each app.
+    var openRounds: [String: Int] = [:]
+    /// The round of each event that waits for an answer.
+    var roundsOfEvents: [Int64: String] = [:]
+    /// Messages that wait for their turn; and apps with some that are in the store only.
+    var waiting = WaitingMessages()
     var hasMoreMessages: Set<String> = []
-    /// Messages that were closed: what was read of them before does not hold any more.
-    var closedMessages = 0
+    /// Apps whose messages are being read, with those that were closed meanwhile.
+    var messageReads: [String: Set<String>] = [:]
+    var answerTimer: TimerToken?
     var extensionQueues: [String: ExtensionQueue] = [:]
+    var extensionProcesses: [String: ExtensionProcessState] = [:]
+    /// What each app's extension has used of its day.
+    var runtimes: [String: RuntimeLedger] = [:]
+    /// Apps whose containers hold more than they declare, and what is said of it.
+    var oversized: [String: String] = [:]
+    /// Apps whose containers are about to be looked at.
+    var storageTimers: [String: TimerToken] = [:]
     /// Questions of servers that somebody is to answer, by download; then what is known of each download's questions, and
     /// of each app's servers. Never written.
     var challenges: [String: OpenChallenge] = [:]
@@ -52,9 +85,14 @@ package actor AssetsService {
     var credentials: [String: CredentialMemory] = [:]
     var sessions: [String: ManagerSession] = [:]
     var sessionOrder: [String] = []
-    var controls: [String: ExclusiveControl] = [:]
+    var controls: [String: SharedControl] = [:]
     var nextTicket: Int64 = 1
     var nextEventNumber: Int64 = 1
+
+    // When extensions are asked what is new, and those that are being asked.
+    var plans: [String: PeriodicPlan] = [:]
+    var planTimer: (token: TimerToken, at: Duration)?
+    var events: [String: ContentEvent] = [:]
 
     /// In process time.
     let startedAt: Duration
@@ -64,6 +102,7 @@ package actor AssetsService {
 
     package init(seams: ServiceSeams) {
         self.seams = seams
+        proxies = ProxySettings(environment: seams.environment)
         startedAt = seams.loop.now
     }
 
@@ -81,18 +120,12 @@ package actor AssetsService {
 
     /// True while anything is planned or running: then the service stays.
     package var isBusy: Bool {
-        !running.isEmpty || !rounds.isEmpty || !challenges.isEmpty || !sessions.isEmpty || isPumping
+        !running.isEmpty || settling > 0 || !rounds.isEmpty || !challenges.isEmpty || !sessions.isEmpty || isPumping
             || installations.values.contains { !$0.life.isEnded || $0.isPerforming }
-            || windows.values.contains { !$0.entries.isEmpty } || retryTimer != nil
-            || extensionQueues.values.contains { $0.isActive }
+            || queue.hasWaiting || retryTimer != nil
+            || extensionQueues.values.contains { $0.isActive } || !events.isEmpty
     }
 
     /// Calls `body` on the service's executor whenever the service may have become idle.
     package func observeActivity(_ body: @escaping @Sendable () -> Void) { activityChanged = body }
-}
-
-/// What the device's user has set.
-package struct DeviceSettings: Hashable, Sendable {
-    package var isDeveloperModeOn = false
-    package init() {}
 }

@@ -1,5 +1,6 @@
 // The seam for the app's own code: extension processes, or values in a simulation.
 package import AssetsModel
+package import AssetsSandbox
 
 /// Which extension is meant and where it runs.
 package struct ExtensionTarget: Hashable, Sendable {
@@ -9,13 +10,19 @@ package struct ExtensionTarget: Hashable, Sendable {
     package var executable: String
     package var folder: String
     package var groups: [String]
+    /// Of what its next process is started for, and with it that process's priority.
+    package var urgency: ExtensionUrgency
 
-    package init(app: String, extensionIdentifier: String, executable: String, folder: String, groups: [String]) {
+    package init(
+        app: String, extensionIdentifier: String, executable: String, folder: String, groups: [String],
+        urgency: ExtensionUrgency
+    ) {
         self.app = app
         self.extensionIdentifier = extensionIdentifier
         self.executable = executable
         self.folder = folder
         self.groups = groups
+        self.urgency = urgency
     }
 }
 
@@ -30,6 +37,16 @@ package enum EntryPoint: Hashable, Sendable {
     case failed(DownloadRequest, DownloadFailure)
     /// backgroundDownload(_:didReceive:).
     case challenge(DownloadRequest, ChallengeLife.Question)
+
+    /// Whether somebody waits for what comes of it.
+    package var urgency: ExtensionUrgency {
+        switch self {
+        case .contentRequest(let request, _, _, _), .applicationEvent(let request, _, _):
+            request == .install || request == .update ? .foreground : .background
+        case .finished(let request, _), .failed(let request, _), .challenge(let request, _):
+            request.isEssential ? .foreground : .background
+        }
+    }
 
     /// As it stands in the journal.
     package var name: String {
@@ -57,10 +74,48 @@ package enum EntryPointOutcome: Hashable, Sendable {
     case died(Reason, String)
 }
 
-/// Calls entry points. One call at a time for each app; the service sees to it.
+/// What happens to an extension's process, told in the order in which it happened.
+package enum ExtensionNews: Hashable, Sendable {
+    /// Its process is there.
+    case launched
+    /// There is none, and why.
+    case launchFailed(String)
+    /// It uses more memory than before this run: near the limit, or beyond it.
+    case memory(peak: Int64, MemoryRule.Verdict)
+    /// It does not run any more, and holds no file lock.
+    case stopped
+    /// It was not stopped: it holds a lock of this file.
+    case locked(String)
+    /// extensionWillTerminate() has returned.
+    case endNoted
+    /// It was reaped. The text says how it ended.
+    case ended(String, memoryPeak: Int64)
+}
+
+/// Starts, calls, stops and ends extensions, as `ExtensionLife` says; one process for each app.
+///
+/// Everything is called on the service's executor. What is not `async` is begun at once, in the order of the calls; what
+/// came of it is news, never told from inside the call. Nothing of it has an effect on a process that is gone.
 package protocol ExtensionRunner: Sendable {
-    /// Launches the extension when it is not running, and calls it. `limit` is in process time.
-    func call(_ entry: EntryPoint, on target: ExtensionTarget, limit: Duration?) async -> EntryPointOutcome
-    /// Ends the app's extension when it runs.
-    func end(app: String) async
+    /// What extensions are closed off with; empty where they are no processes.
+    nonisolated var sandboxReports: [SandboxReport] { get }
+    /// Who is told of the processes from now on.
+    func report(to listener: @escaping @Sendable (_ app: String, ExtensionNews) -> Void) async
+    /// Launches a process for the app; the one before was reaped.
+    func start(_ target: ExtensionTarget)
+    /// Calls an entry point, one at a time. Returns when the process has answered or its socket was closed.
+    func call(_ entry: EntryPoint, of app: String) async -> EntryPointOutcome
+    /// Stops the process, unless it holds a file lock in the device folder.
+    func stop(app: String)
+    /// Lets a stopped process go on; a stop that is under way is forgotten.
+    func resume(app: String)
+    /// Calls extensionWillTerminate().
+    func tellEnd(app: String)
+    /// Closes its entry points, at which it exits.
+    func close(app: String)
+    func kill(app: String)
+}
+
+extension ExtensionRunner {
+    package nonisolated var sandboxReports: [SandboxReport] { [] }
 }

@@ -19,13 +19,17 @@ package struct ServiceSeams: Sendable {
     package var transfers: TransferEngine
     package var staging: any BundleStaging
     package var extensions: any ExtensionRunner
+    package var network: any NetworkSource
+    /// What the service was started with.
+    package var environment: [String: String]
     /// How a launched app finds this service.
     package var launchEnvironment: [String: String]
 
     package init(
         loop: any LoopExecutor, disk: DiskWorker, unpacking: DiskWorker, calendar: any CalendarClock,
         random: any RandomSource, files: any FileTree, store: Store, transfers: TransferEngine,
-        staging: any BundleStaging, extensions: any ExtensionRunner, launchEnvironment: [String: String] = [:]
+        staging: any BundleStaging, extensions: any ExtensionRunner, network: any NetworkSource,
+        environment: [String: String] = [:], launchEnvironment: [String: String] = [:]
     ) {
         self.loop = loop
         self.disk = disk
@@ -37,6 +41,8 @@ package struct ServiceSeams: Sendable {
         self.transfers = transfers
         self.staging = staging
         self.extensions = extensions
+        self.network = network
+        self.environment = environment
         self.launchEnvironment = launchEnvironment
     }
 }

@@ -87,6 +87,10 @@ package final class MemoryTree: FileTree {
         try perform("list", path) { (disk) throws(SystemCallError) in try disk.list(path) }
     }
 
+    package func usage(of path: String, filesMax: Int64) throws(SystemCallError) -> FolderUsage {
+        try perform("usage", path) { (disk) throws(SystemCallError) in try disk.usage(of: path, filesMax: filesMax) }
+    }
+
     package func read(_ path: String, limit: Int) throws(SystemCallError) -> [UInt8] {
         try perform("read", path) { (disk) throws(SystemCallError) in
             let file = try disk.file(at: path)
@@ -102,6 +106,29 @@ package final class MemoryTree: FileTree {
     package func rename(_ from: String, to: String, exclusively: Bool) throws(SystemCallError) {
         try perform("rename", from) { (disk) throws(SystemCallError) in
             try disk.rename(from, to: to, exclusively: exclusively)
+        }
+    }
+
+    package func moveFiles(
+        _ names: [Renaming], from: String, to: String
+    ) throws(SystemCallError) -> [SystemCallError?] {
+        names.map { name in
+            do throws(SystemCallError) {
+                try rename("\(from)/\(name.from)", to: "\(to)/\(name.to)", exclusively: false)
+                return nil
+            } catch { return error }
+        }
+    }
+
+    package func inodes(of names: [String], in folder: String) throws(SystemCallError) -> [UInt64?] {
+        var found: [UInt64?] = []
+        for name in names { found.append(try status("\(folder)/\(name)")?.inode) }
+        return found
+    }
+
+    package func removeEmptyDirectory(_ path: String) throws(SystemCallError) -> Bool {
+        try perform("removeEmptyDirectory", path) { (disk) throws(SystemCallError) in
+            try disk.removeEmptyDirectory(path)
         }
     }
 
@@ -195,18 +222,34 @@ private final class MemoryFile: AppendableFile {
         try perform("truncate") { [inode] (disk) throws(SystemCallError) in try disk.truncate(inode, to: length) }
     }
 
-    func reserve(total: Int64) throws(SystemCallError) {
+    func reserve(total: Int64) throws(SystemCallError) -> Bool {
         try perform("reserve") { [inode] (disk) throws(SystemCallError) in try disk.reserve(total, for: inode) }
+        return true
+    }
+
+    var allocated: Int64 {
+        get throws(SystemCallError) {
+            try perform("allocated") { [inode] (disk) throws(SystemCallError) in disk.allocated(to: inode) }
+        }
     }
 
     func sync() throws(SystemCallError) {
         try perform("sync") { [inode] (disk) throws(SystemCallError) in disk.syncFile(inode) }
     }
 
-    func read(from offset: Int64, _ body: (UnsafeRawBufferPointer) -> Void) throws(SystemCallError) {
+    func setAttribute(name: String, value: String) throws(SystemCallError) {
+        try perform("setAttribute") { [inode] (disk) throws(SystemCallError) in
+            disk.withFile(inode) { $0.attributes[name] = value }
+        }
+    }
+
+    func read(
+        from offset: Int64, count: Int64, _ body: (UnsafeRawBufferPointer) -> Void
+    ) throws(SystemCallError) {
         let bytes = try perform("readFile") { [inode] (disk) throws(SystemCallError) in disk.bytes(of: inode) }
         guard offset >= 0 else { throw SystemCallError(call: "pread", number: EINVAL) }
         guard offset < bytes.count else { return }
-        bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[Int(offset)...])) }
+        let end = min(count, Int64(bytes.count) - offset) + offset
+        bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[Int(offset)..<Int(end)])) }
     }
 }

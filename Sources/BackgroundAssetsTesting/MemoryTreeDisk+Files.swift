@@ -66,6 +66,11 @@ extension MemoryTreeDisk {
         withFile(inode) { $0.reserved = total }
     }
 
+    func allocated(to inode: UInt64) -> Int64 {
+        guard case .file(let file) = nodes[inode] else { return 0 }
+        return file.space
+    }
+
     mutating func syncFile(_ inode: UInt64) {
         withFile(inode) { file in
             file.syncedCount = file.bytes.count

@@ -169,10 +169,28 @@ struct MemoryTreeDisk {
         }
         guard let inode = inode(at: entry), let node = nodes[inode] else { return nil }
         switch node {
-        case .file(let file): return FileStatus(kind: .file, inode: inode, size: Int64(file.bytes.count))
+        case .file(let file):
+            return FileStatus(
+                kind: .file, inode: inode, size: Int64(file.bytes.count), allocated: allocated(to: inode))
         case .directory: return FileStatus(kind: .directory, inode: inode, size: 4096)
         case .link(let target): return FileStatus(kind: .link, inode: inode, size: Int64(target.utf8.count))
         }
+    }
+
+    func usage(of path: String, filesMax: Int64) throws(SystemCallError) -> FolderUsage {
+        var usage = FolderUsage()
+        guard let status = try status(path) else { return usage }
+        usage.files = 1
+        usage.bytes = status.allocated
+        guard status.kind == .directory else { return usage }
+        for name in try list(path) {
+            guard usage.files <= filesMax else {
+                usage.isComplete = false
+                break
+            }
+            usage += try self.usage(of: path + "/" + name, filesMax: filesMax)
+        }
+        return usage
     }
 
     func list(_ path: String) throws(SystemCallError) -> [String] {
@@ -224,6 +242,19 @@ struct MemoryTreeDisk {
             return
         }
         removeAll(entry)
+    }
+
+    mutating func removeEmptyDirectory(_ path: String) throws(SystemCallError) -> Bool {
+        let entry: Entry
+        do throws(SystemCallError) {
+            entry = try parent(of: path)
+        } catch  where error.number == ENOENT || error.number == ENOTDIR {
+            return true
+        }
+        guard let inode = inode(at: entry) else { return true }
+        guard case .directory = nodes[inode], names[inode]?.isEmpty != false else { return false }
+        removeAll(entry)
+        return true
     }
 
     /// Leaves first, as a real removal goes.

@@ -17,17 +17,27 @@ package final class ScriptedExtension: ExtensionRunner {
         case died
         /// Nothing until the service loses its patience.
         case hangs
+        /// What the manifest says, after that time.
+        case slow(Duration)
+        /// What the manifest says, after it has had so much memory of its own.
+        case uses(Int64)
+        /// Its process stays; what it said makes no sense.
+        case nonsense
     }
 
     /// What the callback of a finished or failed download does.
     package enum MessageAnswer: Hashable, Sendable {
         /// Moves the file to `Assets/<identifier>` in its group's container; a failure is only taken note of.
         case moved
+        /// Moves it, and dies before anybody learns of it.
+        case movedAndDied
         /// Leaves the file where it is.
         case left
         case notImplemented
         case died
         case hangs
+        /// Moves the file after that time.
+        case slow(Duration)
     }
 
     /// What a challenge gets.
@@ -42,12 +52,16 @@ package final class ScriptedExtension: ExtensionRunner {
     package struct Call: Hashable, Sendable {
         package enum Kind: Hashable, Sendable { case content, event, finished, failed, challenge }
         package var kind: Kind
+        /// The occasion of a content request.
+        package var request: ContentRequest?
         package var app: String
         /// Of the download; empty for a content request or event.
         package var identifier: String
         package var uniqueIdentifier: String
         /// The service's process, counted from 1.
         package var process: Int
+        /// The extension's process, counted from 1.
+        package var run: Int
         /// What the script said for a message.
         package var answer: MessageAnswer?
         /// Refused credentials that a challenge told of.
@@ -56,15 +70,26 @@ package final class ScriptedExtension: ExtensionRunner {
         package var outcome: EntryPointOutcome?
     }
 
+    /// What a process of the extension does beside answering.
+    package struct Habits: Hashable, Sendable {
+        /// How long it holds a file lock after each answer.
+        package var lock: Duration?
+        /// It does not exit when its entry points are closed.
+        package var ignoresEnd = false
+        package init() {}
+    }
+
     private struct State {
         var lane: SimulatedLane?
         var process = 0
         var calls: [Call] = []
         var contentAnswers: [ContentAnswer] = []
+        var checkAnswers: [ContentAnswer] = []
         var messageAnswers: [String: [MessageAnswer]] = [:]
         var challengeAnswers: [ChallengeAnswer] = []
         var challengeDefault = ChallengeAnswer.notImplemented
         var latency = Duration.milliseconds(30)
+        var habits = Habits()
         var problems: [String] = []
     }
 
@@ -72,11 +97,14 @@ package final class ScriptedExtension: ExtensionRunner {
     private let files: MemoryTree
     private let random: SeededRandom
     private let state = Guarded(State())
+    /// The processes of the extensions, and what became of them.
+    package let processes: ScriptedProcesses
 
     package init(on loop: SimulatedLoop, files: MemoryTree) {
         self.loop = loop
         self.files = files
         random = SeededRandom(seed: loop.seed, stream: "extension")
+        processes = ScriptedProcesses(on: loop)
     }
 
     /// Calls come from another process of the service from now on.
@@ -85,12 +113,16 @@ package final class ScriptedExtension: ExtensionRunner {
             state.lane = lane
             state.process += 1
         }
+        processes.attach(to: lane)
     }
 
     // MARK: The script
 
     /// What the next content requests get; those after them get the manifest's downloads.
     package func answerContent(_ answers: [ContentAnswer]) { state.withLock { $0.contentAnswers = answers } }
+
+    /// What the next periodic requests get; those after them get an empty set.
+    package func answerChecks(_ answers: [ContentAnswer]) { state.withLock { $0.checkAnswers = answers } }
 
     /// What the next messages of a download get; those after them move the file.
     package func answerMessages(of identifier: String, _ answers: [MessageAnswer]) {
@@ -111,39 +143,66 @@ package final class ScriptedExtension: ExtensionRunner {
         set { state.withLock { $0.latency = newValue } }
     }
 
+    package var habits: Habits {
+        get { state.withLock { $0.habits } }
+        set { state.withLock { $0.habits = newValue } }
+    }
+
     /// All calls so far, in their order.
     package var calls: [Call] { state.withLock { $0.calls } }
 
-    /// What an extension would complain of: finished files that are not there.
-    package var problems: [String] { state.withLock { $0.problems } }
+    /// What an extension would complain of: finished files that are not there, calls while it is stopped.
+    package var problems: [String] { state.withLock { $0.problems } + processes.problems }
 
     // MARK: ExtensionRunner
 
-    package func call(_ entry: EntryPoint, on target: ExtensionTarget, limit: Duration?) async -> EntryPointOutcome {
-        guard let lane = state.withLock({ $0.lane }) else { return .died(.crash, "there is no service") }
-        let number = begin(entry, target)
+    package func report(to listener: @escaping @Sendable (String, ExtensionNews) -> Void) {
+        processes.report(to: listener)
+    }
+
+    package func start(_ target: ExtensionTarget) { processes.start(target) }
+    package func stop(app: String) { processes.stop(app) }
+    package func resume(app: String) { processes.resume(app) }
+    package func tellEnd(app: String) { processes.tellEnd(app) }
+    package func close(app: String) { if !habits.ignoresEnd { processes.end(app, "exited with 0") } }
+    package func kill(app: String) { processes.end(app, "killed by signal 9") }
+
+    package func call(_ entry: EntryPoint, of app: String) async -> EntryPointOutcome {
+        guard let lane = state.withLock({ $0.lane }), let (target, run) = processes.beginCall(app) else {
+            return .died(.crash, "there is no process")
+        }
+        let number = begin(entry, target, run)
         await lane.pause(for: latency)
         var outcome: EntryPointOutcome?
         switch entry {
-        case .contentRequest(_, let manifest, _, _): outcome = answer(manifest: manifest, target)
+        case .contentRequest(let request, let manifest, _, _):
+            outcome = await answer(request, manifest: manifest, target, lane)
         case .applicationEvent: outcome = .notImplemented
-        case .finished(let request, let path): outcome = answer(request, path: path, number)
-        case .failed(let request, _): outcome = answer(request, path: nil, number)
+        case .finished(let request, let path): outcome = await answer(request, path: path, number, lane)
+        case .failed(let request, _): outcome = await answer(request, path: nil, number, lane)
         case .challenge(_, let question): outcome = answer(question, number)
         }
-        if outcome == nil {
-            await lane.pause(for: limit ?? .seconds(3600))
-            outcome = .died(.timeout, "it did not return")
-        }
-        let result = outcome ?? .handled
+        let result = await end(outcome, app, run)
         state.withLock { $0.calls[number].outcome = result }
         loop.note("extension \(number) returns \(result.shown)")
         return result
     }
 
-    package func end(app: String) async { loop.note("extension of \(app) ends") }
+    /// What the service hears: a process that is gone says nothing more.
+    private func end(_ outcome: EntryPointOutcome?, _ app: String, _ run: Int) async -> EntryPointOutcome {
+        switch outcome {
+        case nil: await processes.ended(app, run)
+        case .died(.invalid, _): break
+        case .died: processes.end(app, "killed by signal 6")
+        case .downloads, .handled, .answered, .notImplemented: break
+        }
+        guard processes.endCall(app, run, lock: habits.lock) else {
+            return .died(.crash, "it ended inside the callback")
+        }
+        return outcome ?? .handled
+    }
 
-    private func begin(_ entry: EntryPoint, _ target: ExtensionTarget) -> Int {
+    private func begin(_ entry: EntryPoint, _ target: ExtensionTarget, _ run: Int) -> Int {
         let (kind, request): (Call.Kind, DownloadRequest?) =
             switch entry {
             case .contentRequest: (.content, nil)
@@ -155,8 +214,8 @@ package final class ScriptedExtension: ExtensionRunner {
         let number = state.withLock { state in
             state.calls.append(
                 Call(
-                    kind: kind, app: target.app, identifier: request?.identifier ?? "",
-                    uniqueIdentifier: request?.uniqueIdentifier ?? "", process: state.process))
+                    kind: kind, request: entry.occasion, app: target.app, identifier: request?.identifier ?? "",
+                    uniqueIdentifier: request?.uniqueIdentifier ?? "", process: state.process, run: run))
             return state.calls.count - 1
         }
         loop.note("extension \(number) called: \(kind) \(request?.identifier ?? "")")
@@ -166,14 +225,24 @@ package final class ScriptedExtension: ExtensionRunner {
     // MARK: Answers
 
     /// Nil when it hangs.
-    private func answer(manifest: String, _ target: ExtensionTarget) -> EntryPointOutcome? {
-        let answer = state.withLock { $0.contentAnswers.isEmpty ? .manifest : $0.contentAnswers.removeFirst() }
-        switch answer {
-        case .manifest:
-            guard let bytes = try? files.read(relative(manifest), limit: 1 << 20) else {
-                return .died(.crash, "the manifest cannot be read")
+    private func answer(
+        _ request: ContentRequest, manifest: String, _ target: ExtensionTarget, _ lane: SimulatedLane
+    ) async -> EntryPointOutcome? {
+        let answer = state.withLock { state -> ContentAnswer in
+            guard request != .periodic else {
+                return state.checkAnswers.isEmpty ? .downloads([]) : state.checkAnswers.removeFirst()
             }
-            return .downloads(ScriptedManifest.parse(bytes, group: target.groups.first ?? "", random))
+            return state.contentAnswers.isEmpty ? .manifest : state.contentAnswers.removeFirst()
+        }
+        switch answer {
+        case .manifest: return downloads(manifest, target)
+        case .slow(let time):
+            await lane.pause(for: time)
+            return downloads(manifest, target)
+        case .uses(let bytes):
+            guard processes.use(bytes, target.app) else { return nil }
+            return downloads(manifest, target)
+        case .nonsense: return .died(.invalid, "it answered nonsense")
         case .downloads(let downloads): return .downloads(downloads)
         case .notImplemented: return .notImplemented
         case .died: return .died(.crash, "as the script says")
@@ -181,7 +250,16 @@ package final class ScriptedExtension: ExtensionRunner {
         }
     }
 
-    private func answer(_ request: DownloadRequest, path: String?, _ number: Int) -> EntryPointOutcome? {
+    private func downloads(_ manifest: String, _ target: ExtensionTarget) -> EntryPointOutcome {
+        guard let bytes = try? files.read(relative(manifest), limit: 1 << 20) else {
+            return .died(.crash, "the manifest cannot be read")
+        }
+        return .downloads(ScriptedManifest.parse(bytes, group: target.groups.first ?? "", random))
+    }
+
+    private func answer(
+        _ request: DownloadRequest, path: String?, _ number: Int, _ lane: SimulatedLane
+    ) async -> EntryPointOutcome? {
         let answer = state.withLock { state -> MessageAnswer in
             guard state.messageAnswers[request.identifier]?.isEmpty == false else { return .moved }
             return state.messageAnswers[request.identifier]?.removeFirst() ?? .moved
@@ -189,6 +267,12 @@ package final class ScriptedExtension: ExtensionRunner {
         state.withLock { $0.calls[number].answer = answer }
         switch answer {
         case .moved: return move(request, path)
+        case .movedAndDied:
+            _ = move(request, path)
+            return .died(.crash, "as the script says")
+        case .slow(let time):
+            await lane.pause(for: time)
+            return move(request, path)
         case .left: return .handled
         case .notImplemented: return .notImplemented
         case .died: return .died(.crash, "as the script says")
@@ -236,39 +320,11 @@ package final class ScriptedExtension: ExtensionRunner {
     }
 }
 
-/// A manifest of simulated apps: one line for each download, "identifier url size essential|later priority".
-package enum ScriptedManifest {
-    /// One line.
-    package struct Entry: Hashable, Sendable {
-        package var identifier: String
-        package var url: String
-        package var size: Int
-        package var isEssential: Bool
-        package var priority: Int
-
-        package init(_ identifier: String, _ url: String, size: Int, isEssential: Bool, priority: Int = 0) {
-            self.identifier = identifier
-            self.url = url
-            self.size = size
-            self.isEssential = isEssential
-            self.priority = priority
-        }
-    }
-
-    package static func bytes(_ entries: [Entry]) -> [UInt8] {
-        let lines = entries.map {
-            "\($0.identifier) \($0.url) \($0.size) \($0.isEssential ? "essential" : "later") \($0.priority)\n"
-        }
-        return Array(lines.joined().utf8)
-    }
-
-    static func parse(_ bytes: [UInt8], group: String, _ random: SeededRandom) -> [DownloadRequest] {
-        String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
-            let words = line.split(separator: " ").map(String.init)
-            guard words.count == 5, let size = Int64(words[2]), let priority = Int(words[4]) else { return nil }
-            return DownloadRequest(
-                identifier: words[0], uniqueIdentifier: random.uuid(), url: words[1], group: group,
-                isEssential: words[3] == "essential", size: size, priority: priority)
+extension EntryPoint {
+    fileprivate var occasion: ContentRequest? {
+        switch self {
+        case .contentRequest(let request, _, _, _), .applicationEvent(let request, _, _): request
+        case .finished, .failed, .challenge: nil
         }
     }
 }

@@ -1,73 +1,7 @@
 // The servers of a simulation: what each URL answers, and a log of what was asked.
-package import AssetsModel
+internal import AssetsModel
 internal import AssetsOS
 internal import AssetsTransfer
-
-/// What a URL of the scripted server leads to.
-package struct ScriptedResource: Sendable {
-    /// Bytes of the file.
-    package enum Body: Hashable, Sendable {
-        /// So many bytes out of a seed.
-        case generated(length: Int, seed: UInt64)
-        case bytes([UInt8])
-    }
-
-    /// What one request gets.
-    package enum Answer: Hashable, Sendable {
-        case content
-        /// This status without a body, with these fields.
-        case status(Int, [HeaderField] = [])
-        /// No response at all.
-        case failure(TransportFailure)
-        /// The content, but the connection breaks after so many bytes of it.
-        case cut(after: Int)
-    }
-
-    package var body: Body
-    /// With its quotes.
-    package var etag: String?
-    /// A date before `ScriptedServer.date`, as it stands in the header.
-    package var lastModified: String?
-    package var supportsRanges = true
-    /// Only who sends this is served, by Basic in the realm "scripted".
-    package var credential: Credential?
-    /// Every request is redirected there.
-    package var redirect: String?
-    /// From the request to the head of the response.
-    package var latency = Duration.milliseconds(20)
-    /// nil for no limit; 0 for a body that never comes.
-    package var bytesPerSecond: Int?
-    /// What the first requests get; those after them get the content.
-    package var answers: [Answer] = []
-
-    package init(_ body: Body, etag: String? = "\"1\"", bytesPerSecond: Int? = nil, answers: [Answer] = []) {
-        self.body = body
-        self.etag = etag
-        self.bytesPerSecond = bytesPerSecond
-        self.answers = answers
-    }
-
-    /// All bytes of the file.
-    package var content: [UInt8] {
-        switch body {
-        case .bytes(let bytes): bytes
-        case .generated(let length, let seed): Self.generate(length, seed)
-        }
-    }
-
-    private static func generate(_ length: Int, _ seed: UInt64) -> [UInt8] {
-        var sequence = SeededSequence(seed: seed, stream: "content")
-        return [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
-            for start in stride(from: 0, to: length, by: 8) {
-                let word = sequence.next()
-                for offset in 0..<min(8, length - start) {
-                    buffer[start + offset] = UInt8(truncatingIfNeeded: word >> (8 * offset))
-                }
-            }
-            count = length
-        }
-    }
-}
 
 /// All servers of the simulated network. It outlives the service's processes.
 package final class ScriptedServer: Sendable {
@@ -85,6 +19,8 @@ package final class ScriptedServer: Sendable {
         package var sent = 0
         /// What was asked for was sent to its last byte.
         package var isWhole = false
+        /// It brought a page of the network instead.
+        package var isSignIn = false
         package var time: Duration
     }
 
@@ -102,8 +38,26 @@ package final class ScriptedServer: Sendable {
     private struct State {
         var resources: [String: ScriptedResource] = [:]
         var contents: [String: [UInt8]] = [:]
+        /// What was there before the first version that replaced it.
+        var first: [String: [UInt8]] = [:]
+        /// Requests of each URL that were served.
+        var counts: [String: Int] = [:]
         var log: [Exchange] = []
         var isReachable = true
+
+        /// One more request of a URL: it may lead to another version from now on.
+        mutating func served(_ url: String, _ resource: ScriptedResource) -> ScriptedResource {
+            let number = counts[url, default: 0]
+            counts[url] = number + 1
+            guard let version = resource.versions.last(where: { $0.request <= number }), version.body != resource.body
+            else { return resource }
+            if first[url] == nil { first[url] = contents[url] }
+            resources[url]?.body = version.body
+            resources[url]?.etag = version.etag
+            resources[url]?.lastModified = version.lastModified
+            contents[url] = ScriptedResource.content(of: version.body)
+            return resources[url] ?? resource
+        }
     }
 
     private let loop: SimulatedLoop
@@ -131,6 +85,14 @@ package final class ScriptedServer: Sendable {
 
     /// The bytes that a URL serves.
     package func content(of url: String) -> [UInt8]? { state.withLock { $0.contents[url] } }
+
+    /// The bytes of each version that a URL has had, and those it has now.
+    package func allContents(of url: String) -> [[UInt8]] {
+        state.withLock { state in
+            guard let resource = state.resources[url], let now = state.contents[url] else { return [] }
+            return [state.first[url] ?? now, now] + resource.versions.map { ScriptedResource.content(of: $0.body) }
+        }
+    }
 
     /// Whether the device has a network; without one connections break and no new ones are made.
     package var isReachable: Bool {
@@ -177,10 +139,12 @@ package final class ScriptedServer: Sendable {
             }
             let answer = resource.answers.first ?? .content
             state.resources[request.url]?.answers = Array(resource.answers.dropFirst())
+            let served = state.served(request.url, resource)
             reply.latency = resource.latency
             let content = state.contents[request.url] ?? []
-            reply.fill(answer, of: resource, content, from: offset, ifRange: Self.field("If-Range", of: request))
+            reply.fill(answer, of: served, content, from: offset, ifRange: Self.field("If-Range", of: request))
             state.log[reply.exchange].status = reply.head?.status ?? 0
+            state.log[reply.exchange].isSignIn = answer == .signIn
             return reply
         }
         loop.note(
@@ -207,52 +171,7 @@ package final class ScriptedServer: Sendable {
         return Int(range.dropFirst(6).dropLast()) ?? 0
     }
 
-    fileprivate static func head(_ status: Int, _ fields: [HeaderField] = []) -> TransportHead {
+    static func head(_ status: Int, _ fields: [HeaderField] = []) -> TransportHead {
         TransportHead(status: status, headers: [HeaderField(name: "Date", value: date)] + fields)
-    }
-}
-
-extension ScriptedServer.Reply {
-    fileprivate mutating func fill(
-        _ answer: ScriptedResource.Answer, of resource: ScriptedResource, _ content: [UInt8], from offset: Int,
-        ifRange validator: String?
-    ) {
-        bytesPerSecond = resource.bytesPerSecond
-        switch answer {
-        case .status(let status, let fields): head = ScriptedServer.head(status, fields)
-        case .failure(let failure): self.failure = failure
-        case .content, .cut:
-            if let target = resource.redirect {
-                head = ScriptedServer.head(302, [HeaderField(name: "Location", value: target)])
-                return
-            }
-            send(content, of: resource, from: offset, ifRange: validator)
-            if case .cut(let count) = answer, count < body.count {
-                body = body.prefix(count)
-                failure = ScriptedServer.broken
-            }
-        }
-    }
-
-    private mutating func send(
-        _ content: [UInt8], of resource: ScriptedResource, from offset: Int, ifRange validator: String?
-    ) {
-        let isSameVersion = validator == nil || validator == resource.etag || validator == resource.lastModified
-        let isPart = offset > 0 && resource.supportsRanges && isSameVersion
-        var fields: [HeaderField] = []
-        if let etag = resource.etag { fields.append(HeaderField(name: "ETag", value: etag)) }
-        if let date = resource.lastModified { fields.append(HeaderField(name: "Last-Modified", value: date)) }
-        guard !isPart || offset < content.count else {
-            fields.append(HeaderField(name: "Content-Range", value: "bytes */\(content.count)"))
-            head = ScriptedServer.head(416, fields)
-            return
-        }
-        body = isPart ? content[offset...] : content[...]
-        fields.append(HeaderField(name: "Content-Length", value: "\(body.count)"))
-        if isPart {
-            let range = "bytes \(offset)-\(content.count - 1)/\(content.count)"
-            fields.append(HeaderField(name: "Content-Range", value: range))
-        }
-        head = ScriptedServer.head(isPart ? 206 : 200, fields)
     }
 }

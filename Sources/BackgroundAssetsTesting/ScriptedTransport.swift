@@ -53,6 +53,15 @@ final class ScriptedTransport: Transport, @unchecked Sendable {
         if running[task.number]?.timer == nil { plan(task.number, after: .zero) { $0.send(task.number) } }
     }
 
+    /// The simulated network knows no priorities.
+    func setDiscretionary(_ task: TransportTask, _ isDiscretionary: Bool) {}
+
+    /// The simulated machine has one address: without it no connection stands.
+    func dropConnections(keeping addresses: [String]) {
+        guard addresses.allSatisfy({ $0.hasPrefix("127.") }) else { return }
+        for number in running.keys.sorted() { end(number, .told(ScriptedServer.broken)) }
+    }
+
     func stop() {
         for number in running.keys.sorted() { cancel(TransportTask(number: number)) }
         server = nil

@@ -14,7 +14,10 @@ package final class SimulatedDevice {
         let storeLoop: SimulatedLane
         let transferLoop: SimulatedLane
         let diskLoop: SimulatedLane
+        let hashLoop: SimulatedLane
         let unpackLoop: SimulatedLane
+        let backgroundLoop: SimulatedLane
+        let writeLoop: SimulatedLane
         let parts = Guarded<(store: Store, transfers: TransferEngine, service: AssetsService)?>(nil)
         let isReady = Guarded(false)
         let failure = Guarded<String?>(nil)
@@ -24,10 +27,15 @@ package final class SimulatedDevice {
             storeLoop = loop.makeLane()
             transferLoop = loop.makeLane()
             diskLoop = loop.makeLane()
+            hashLoop = loop.makeLane()
             unpackLoop = loop.makeLane()
+            backgroundLoop = loop.makeLane()
+            writeLoop = loop.makeLane()
         }
 
-        var lanes: [SimulatedLane] { [loop, storeLoop, transferLoop, diskLoop, unpackLoop] }
+        var lanes: [SimulatedLane] {
+            [loop, storeLoop, transferLoop, diskLoop, unpackLoop, hashLoop, backgroundLoop, writeLoop]
+        }
     }
 
     package let seed: UInt64
@@ -36,6 +44,7 @@ package final class SimulatedDevice {
     package let tree: MemoryTree
     package let vfs: MemoryVFS
     package let server: ScriptedServer
+    package let network = SimulatedNetwork()
     package let extensions: ScriptedExtension
     package let staging: ScriptedStaging
     private let random: SeededRandom
@@ -72,6 +81,7 @@ package final class SimulatedDevice {
         let process = Process(on: loop)
         self.process = process
         extensions.attach(to: process.loop)
+        network.attach(to: process.loop)
         let start = startWork(process)
         _ = Task(executorPreference: process.loop) { await start() }
     }
@@ -79,20 +89,23 @@ package final class SimulatedDevice {
     private func startWork(_ process: Process) -> @Sendable () async -> Void {
         let (parts, isReady, failure) = (process.parts, process.isReady, process.failure)
         let lanes = process.lanes
-        let (loop, storeLoop, transferLoop, diskLoop, unpackLoop) = (lanes[0], lanes[1], lanes[2], lanes[3], lanes[4])
+        let (loop, storeLoop, transferLoop, diskLoop) = (lanes[0], lanes[1], lanes[2], lanes[3])
+        let (unpackLoop, hashLoop, backgroundLoop, writeLoop) = (lanes[4], lanes[5], lanes[6], lanes[7])
         let (vfs, tree, calendar, random, server) = (vfs, tree, calendar, random, server)
-        let (staging, extensions) = (staging, extensions)
+        let (staging, extensions, network) = (staging, extensions, network)
         let follow = journalFollower(loop)
         return {
             do {
                 let store = try await Store(path: "/device.sqlite", vfs: vfs.name, on: storeLoop)
                 let transfers = TransferEngine(
-                    on: transferLoop, disk: diskLoop, files: tree, transport: server.transport)
+                    on: transferLoop, disks: [diskLoop, writeLoop], backgroundDisk: backgroundLoop, hashing: hashLoop,
+                    files: tree,
+                    transport: server.transport)
                 let service = AssetsService(
                     seams: ServiceSeams(
                         loop: loop, disk: DiskWorker(on: diskLoop), unpacking: DiskWorker(on: unpackLoop),
                         calendar: calendar, random: random, files: tree, store: store, transfers: transfers,
-                        staging: staging, extensions: extensions))
+                        staging: staging, extensions: extensions, network: network))
                 parts.withLock { $0 = (store, transfers, service) }
                 _ = await service.watchJournal { follow(store) }
                 try await service.start()
@@ -177,6 +190,17 @@ package final class SimulatedDevice {
         if let cut { vfs.powerCut(cut) } else { vfs.endProcess() }
     }
 
+    // MARK: The network
+
+    /// Takes the machine's network away, or gives it back: servers cannot be reached meanwhile.
+    package var isOnline: Bool {
+        get { server.isReachable }
+        set {
+            server.isReachable = newValue
+            network.view = newValue ? SimulatedNetwork.online : SimulatedNetwork.offline
+        }
+    }
+
     // MARK: Using the service
 
     /// Looks at the running service between two steps.
@@ -228,8 +252,9 @@ package final class SimulatedDevice {
             }, limit: limit)
     }
 
-    /// Runs until the service has nothing to do any more, and what it noted is written.
-    package func settle(limit: Duration = .seconds(2 * 86400)) throws {
+    /// Runs until the service has nothing to do any more, and what it noted is written. An extension that has used up its
+    /// runtime is waited for a day, each time.
+    package func settle(limit: Duration = .seconds(30 * 86400)) throws {
         try loop.run(until: { inspect { !$0.isBusy } ?? false }, limit: limit)
         try loop.advance(by: .seconds(1))
     }

@@ -45,6 +45,22 @@ struct KillSimulationTests {
         try sweep(end, by: Self.width) { .page($0) }
     }
 
+    @Test("Ended while many small files finish together, the service goes on where it was", arguments: ends)
+    func manyNotes(_ end: InterruptedRun.End) throws {
+        try sweep(end, by: 1, .many) { .note($0) }
+    }
+
+    @Test("Ended in the middle of a file call for many small files, the service goes on where it was", arguments: ends)
+    func manyFileCalls(_ end: InterruptedRun.End) throws {
+        try sweep(end, by: Self.width, .many) { .file($0) }
+    }
+
+    @Test(
+        "Ended in the middle of a transaction for many small files, the service goes on where it was", arguments: ends)
+    func manyPages(_ end: InterruptedRun.End) throws {
+        try sweep(end, by: Self.width, .many) { .page($0) }
+    }
+
     @Test("An installation from an archive also goes on after any line of its history", arguments: ends)
     func archive(_ end: InterruptedRun.End) throws {
         var scenario = Scenario()

@@ -42,6 +42,78 @@ struct MessageSimulationTests {
         #expect(try device.row(.messageClosed, .crash) != nil)
     }
 
+    @Test("Deaths in a callback are counted across services, and so is the pause after them", arguments: [true, false])
+    func deathsAcrossServices(isKilled: Bool) throws {
+        let scenario = scenario(Array(repeating: .died, count: 20))
+        let device = scenario.device(seed: 1)
+        try device.start()
+        _ = try device.install(scenario.source)
+        let deaths = {
+            device.messages(of: "e2").filter { if case .died = $0.outcome { true } else { false } }.count
+        }
+        for number in 1..<PolicyNumbers.deliveriesMax {
+            try device.loop.run(until: { deaths() == number }, limit: .seconds(7200))
+            try device.loop.advance(by: .milliseconds(200))
+            let row = try device.query { try $0.downloads(limit: 10) }.first { $0.request.identifier == "e2" }
+            #expect(row?.deaths == number)
+            #expect(row?.detail.contains("died in the callback") == true)
+            if isKilled { device.kill() } else { try device.stop() }
+            let pause = PolicyNumbers.redeliveryPause(afterDeaths: number)
+            try device.loop.advance(by: pause / 4)
+            try device.start()
+            // What is left of the pause is waited for.
+            try device.loop.advance(by: pause / 4)
+            #expect(deaths() == number)
+        }
+        try device.loop.run(until: { deaths() == PolicyNumbers.deliveriesMax }, limit: .seconds(7200))
+        try device.settle()
+        #expect(device.messages(of: "e2").count == PolicyNumbers.deliveriesMax)
+        #expect(try device.row(.messageClosed, .crash) != nil)
+        #expect(try device.tree.list(Scenario.caches).count == 1)
+        #expect(try device.query { try $0.downloads(limit: 10) } == [])
+    }
+
+    @Test("While the extension's pause lasts people are told why, and until when")
+    func pauseIsShown() throws {
+        let scenario = scenario([.died, .died])
+        let device = scenario.device(seed: 1)
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.loop.run(until: { device.messages(of: "e2").count == 2 })
+        try device.loop.advance(by: .seconds(1))
+        let record = try #require(
+            try device.query { try $0.downloads(limit: 10) }.first { $0.request.identifier == "e2" })
+        let wait = device.inspect { $0.messageWait(of: record) }
+        #expect(wait?.reason == .backoff && wait?.detail.contains("2 times of 8") == true)
+        #expect(device.inspect { $0.nextTelling(of: record) } == record.notBefore)
+        let left = try #require(record.notBefore) - device.calendar.now
+        #expect(left > .seconds(6) && left < .seconds(8))
+        let rows = try device.journal().filter { $0.event == .messageWaits }
+        #expect(rows.count == 2 && rows.allSatisfy { $0.reason == .backoff && $0.download == record.id })
+        try device.settle()
+        #expect(device.moved("e2") != nil)
+    }
+
+    @Test("An extension that has moved its file and dies is told again and finds it moved")
+    func movedAndDied() throws {
+        let device = try settled(scenario([.movedAndDied, .movedAndDied]))
+        #expect(device.messages(of: "e2").count == 3)
+        #expect(device.moved("e2") != nil)
+    }
+
+    @Test("While one message waits for its pause the others are told")
+    func othersGoOn() throws {
+        let scenario = scenario([.died, .died, .died])
+        let device = scenario.device(seed: 1)
+        try device.installAndSettle(scenario)
+        let calls = device.extensions.calls
+        let last = try #require(calls.lastIndex { $0.identifier == "e2" })
+        for name in ["e1", "l1", "l2"] {
+            #expect(try #require(calls.firstIndex { $0.identifier == name }) < last)
+        }
+        #expect(try scenario.problems(of: device) == [])
+    }
+
     @Test("An extension without the method is not asked twice, the file stays and may be purged")
     func notImplemented() throws {
         let device = try settled(scenario([.notImplemented]))
@@ -117,7 +189,7 @@ struct MessageSimulationTests {
         try device.loop.run(until: { finished().count == 4 })
         #expect(device.extensions.calls.map(\.kind) == [.content])
         for case .finished(let record, let path, let number) in finished() {
-            #expect(path.hasPrefix("/device/\(Scenario.caches)/\(record.id)/"))
+            #expect(path.hasPrefix("/device/\(Scenario.caches)/") && path.hasSuffix("/\(record.request.identifier)"))
             try device.call { try $0.answer(session: session, app: Scenario.app, number: number, isHandled: true) }
         }
         try device.call { $0.closeSession(session) }

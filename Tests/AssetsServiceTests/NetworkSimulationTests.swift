@@ -155,20 +155,204 @@ struct NetworkSimulationTests {
         #expect(problems == [])
     }
 
+    @Test("Without network nothing is tried, and all of it at once when it is back")
+    func networkComesBack() throws {
+        var scenario = Scenario()
+        scenario.assets = (0..<100).map { Scenario.Asset(identifier: "l\($0)", length: 100, isEssential: false) }
+        let device = scenario.device(seed: 7)
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.loop.run(until: { device.server.log.contains { $0.url.hasSuffix("/l3") } })
+        device.isOnline = false
+        let tried = device.server.log.count
+        try device.loop.advance(by: .seconds(3600))
+        // Those that were running end, nothing else is asked for.
+        #expect(device.server.log.count <= tried)
+        #expect(device.messages(of: "l99") == [])
+        #expect(try device.journal().filter { $0.event == .networkChanged }.map(\.reason) == [.offline])
+        #expect(try device.journal().filter { $0.event == .downloadWaits }.count <= 8)
+        let held = try device.query { try $0.liveDownloads(limit: 200) }
+        #expect(held.allSatisfy { $0.reason == .offline && $0.notBefore != nil })
+        let back = device.loop.now
+        device.isOnline = true
+        try device.loop.run(until: { device.server.log.count > tried })
+        #expect(device.loop.now - back <= .milliseconds(600))
+        try device.settle(limit: .seconds(60))
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("A download that breaks off with the network goes on at the same byte when it is back")
+    func goesOnAtTheSameByte() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 8)
+        try device.start()
+        _ = try device.install(scenario.source)
+        let url = "https://cdn.example.com/l1"
+        try device.loop.run(until: { (device.server.log(of: url).first?.sent ?? 0) > 1000 })
+        device.isOnline = false
+        try device.loop.advance(by: .seconds(60))
+        device.isOnline = true
+        try device.settle(limit: .seconds(60))
+        let log = device.server.log(of: url)
+        #expect(log.count == 2 && log[1].status == 206 && log[1].offset == log[0].sent)
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("An essential asset without network fails after five seconds, although nothing was tried")
+    func essentialOffline() throws {
+        let scenario = scenario(essential: [])
+        let device = scenario.device(seed: 9)
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.loop.run(until: { (try? device.row(.extensionAnswered)) != nil })
+        device.isOnline = false
+        let start = device.calendar.now
+        try device.wait(for: .launchable, of: Scenario.app, limit: .seconds(10))
+        let waited = device.calendar.now - start
+        #expect(waited >= .seconds(4) && waited <= .seconds(6))
+        try device.loop.advance(by: .seconds(60))
+        #expect(device.messages(of: "e1").map(\.kind) == [.failed])
+        device.isOnline = true
+        try device.settle(limit: .seconds(60))
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("Without network for good, background downloads are given up after a day")
+    func offlineForGood() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 10)
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.wait(for: .launchable, of: Scenario.app)
+        device.isOnline = false
+        let start = device.calendar.now
+        try device.loop.run(until: { device.messages(of: "l1") != [] }, limit: .seconds(2 * 86400))
+        #expect(device.messages(of: "l1").map(\.kind) == [.failed])
+        let waited = device.calendar.now - start
+        #expect(waited >= .seconds(86390) && waited < .seconds(86500))
+    }
+
+    @Test("A server's own pause is kept when the network changes, a network's is not")
+    func pausesOfServersStay() throws {
+        var scenario = Scenario()
+        let later = HeaderField(name: "Retry-After", value: "300")
+        scenario.assets[2].answers = [.status(503, [later])]
+        let device = scenario.device(seed: 11)
+        try device.start()
+        _ = try device.install(scenario.source)
+        let url = "https://cdn.example.com/l1"
+        try device.loop.run(until: { device.server.log(of: url).count == 1 })
+        try device.loop.advance(by: .seconds(30))
+        device.isOnline = false
+        try device.loop.advance(by: .seconds(30))
+        device.isOnline = true
+        try device.loop.advance(by: .seconds(30))
+        #expect(device.server.log(of: url).count == 1)
+        try device.settle()
+        let log = device.server.log(of: url)
+        #expect(log.count == 2 && log[1].time - log[0].time >= .seconds(300))
+    }
+
+    @Test("A network that flaps for an hour loses nothing, and servers are not flooded", arguments: [12, 13, 14])
+    func flapping(seed: UInt64) throws {
+        var scenario = Scenario()
+        scenario.assets[2].length = 400_000
+        let device = scenario.device(seed: seed)
+        var dice = SeededSequence(seed: seed, stream: "flapping")
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.wait(for: .launchable, of: Scenario.app)
+        for _ in 0..<400 {
+            device.isOnline.toggle()
+            try device.loop.advance(by: .milliseconds(Int64(dice.next(below: 3000))))
+        }
+        device.isOnline = true
+        try device.settle(limit: .seconds(3600))
+        let log = device.server.log(of: "https://cdn.example.com/l1")
+        #expect(log.count < 150)
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
     @Test("A full disk fails what is essential at once, and the rest goes on when there is room")
     func fullDisk() throws {
-        let scenario = Scenario()
+        var scenario = Scenario()
+        scenario.assets[0].length = 2_000_000
+        scenario.assets[2].length = 1_700_000
+        scenario.assets[2].bytesPerSecond = 400_000
         let device = scenario.device(seed: 6)
-        device.tree.setCapacity(20_000)
+        device.tree.setCapacity(2 << 20)
         try device.start()
         _ = try device.install(scenario.source)
         try device.wait(for: .launchable, of: Scenario.app, limit: .seconds(60))
-        try device.loop.advance(by: .seconds(600))
+        try device.loop.advance(by: .seconds(3600))
         #expect(device.messages(of: "e1").map(\.kind) == [.failed])
-        #expect(device.messages(of: "l1") == [])
+        let failed = try device.journal().first { $0.event == .downloadFailed }
+        #expect(failed?.reason == .space && failed?.detail.contains("more bytes must be free") == true)
+        // What is small goes ahead of what does not fit.
+        #expect(device.messages(of: "l2").map(\.kind) == [.finished])
+        #expect(device.messages(of: "l1") == [] && device.server.log(of: "https://cdn.example.com/l1") == [])
+        let waits = try device.journal().filter { $0.event == .downloadWaits }
+        #expect(waits.count == 1 && waits.first?.reason == .space)
+        let rows = try device.journal().count
         device.tree.setCapacity(1 << 30)
-        try device.settle()
+        let start = device.loop.now
+        try device.settle(limit: .seconds(120))
+        #expect(device.loop.now - start < .seconds(80))
         #expect(device.moved("l1") == device.server.content(of: "https://cdn.example.com/l1"))
+        #expect(try device.journal().count - rows < 10)
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("A disk that fills up in the middle pauses a download, which goes on at the same byte when there is room")
+    func fillsUp() throws {
+        var scenario = Scenario()
+        scenario.assets = [
+            Scenario.Asset(identifier: "l1", length: 900_000, isEssential: false, bytesPerSecond: 50_000)
+        ]
+        let device = scenario.device(seed: 15)
+        device.tree.setCapacity(16 << 20)
+        try device.start()
+        _ = try device.install(scenario.source)
+        let url = "https://cdn.example.com/l1"
+        // Below the size for which room is set aside.
+        try device.loop.run(until: { (device.server.log(of: url).first?.sent ?? 0) > 300_000 })
+        device.tree.setCapacity(400_000)
+        try device.loop.advance(by: .seconds(600))
+        #expect(device.messages(of: "l1") == [])
+        let waits = try device.journal().filter { $0.event == .downloadWaits }
+        #expect(waits.map(\.reason) == [.space])
+        device.tree.setCapacity(16 << 20)
+        try device.settle(limit: .seconds(200))
+        let log = device.server.log(of: url)
+        #expect(log.count == 2 && log[1].status == 206)
+        #expect(log.reduce(0) { $0 + $1.sent } <= 900_000 + 50_000)
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("Downloads that start together do not count the same free bytes", arguments: [16, 17, 18])
+    func startingTogether(seed: UInt64) throws {
+        var scenario = Scenario()
+        scenario.assets = (0..<3).map {
+            Scenario.Asset(
+                identifier: "l\($0)", length: 3 << 20, isEssential: false, bytesPerSecond: 1 << 20)
+        }
+        let device = scenario.device(seed: seed)
+        // Above the floor of a quarter there is room for two.
+        device.tree.setCapacity(10 << 20)
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.loop.run(until: { device.messages(of: "l0") != [] || device.messages(of: "l1") != [] })
+        let floor = Int64(10 << 20) / 4
+        #expect(try device.tree.space().free >= floor - 64 << 10)
+        #expect(device.server.log.filter { $0.url.contains("/l") && $0.sent > 0 }.count == 2)
+        device.tree.setCapacity(100 << 20)
+        try device.settle(limit: .seconds(200))
         let problems = try scenario.problems(of: device)
         #expect(problems == [])
     }

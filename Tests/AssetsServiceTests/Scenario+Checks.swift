@@ -45,7 +45,8 @@ extension Scenario {
         if Set(calls.map(\.uniqueIdentifier)).count > 1 { found.append("\(name) had two downloads") }
         let ends = calls.filter { $0.isFinal }.map(\.process)
         if Set(ends).count < ends.count { found.append("\(name) was told of again after it was handled") }
-        let deaths = calls.filter { $0.process == last.process && !$0.isFinal }.count
+        // Also those that a service has counted which was killed later.
+        let deaths = calls.filter(\.isDeath).count
         if !last.isFinal && deaths < PolicyNumbers.deliveriesMax { found.append("\(name) ended with \(last)") }
         return found
     }
@@ -60,19 +61,29 @@ extension Scenario {
     /// A file lies whole where the extension moved it, or where it was when nobody wanted it.
     private func fileOutOfPlace(_ asset: Asset, _ device: SimulatedDevice) -> [String] {
         guard let last = device.messages(of: asset.identifier).last, last.kind == .finished else { return [] }
-        let vended = "\(Self.caches)/\(last.uniqueIdentifier)/\(asset.identifier)"
+        let vended = vendedPaths(of: asset, device)
         let moved = ScriptedExtension.place(of: asset.identifier, group: Self.group)
         let isMoved = device.messages(of: asset.identifier).contains { $0.hasMoved }
         if last.outcome == .handled && last.answer == .left {
-            return (try? device.tree.status(vended)) == nil ? [] : ["\(vended) was left"]
+            return vended.map { "\($0) was left" }
         }
         // A power cut right after the extension's answer may undo its move: then it was told again.
-        let places = isMoved ? [moved, vended] : [vended]
+        let places = isMoved ? [moved] + vended : vended
         let found = places.compactMap { try? device.tree.read($0, limit: .max) }
         guard let bytes = found.first, found.count == 1 else {
             return ["\(asset.identifier) is there \(found.count) times"]
         }
-        return bytes == device.server.content(of: asset.url) ? [] : ["\(asset.identifier) holds other bytes"]
+        if asset.isSpoilt { return ["\(asset.identifier) does not have its digest and was handed over"] }
+        let isWhole = device.server.allContents(of: asset.url).contains(bytes)
+        return isWhole ? [] : ["\(asset.identifier) holds bytes of no version"]
+    }
+
+    /// Where a file of that name waits: folders are shared.
+    private func vendedPaths(of asset: Asset, _ device: SimulatedDevice) -> [String] {
+        let name = asset.fileName
+        return ((try? device.tree.list(Self.caches)) ?? []).map { "\(Self.caches)/\($0)/\(name)" }.filter {
+            (try? device.tree.status($0)) != nil
+        }
     }
 
     private func leftovers(_ device: SimulatedDevice) -> [String] {
@@ -82,9 +93,13 @@ extension Scenario {
         }
         // What nobody handled stays where it was handed over.
         let messages = device.extensions.calls.filter { $0.kind != .challenge }
-        let kept = Set(messages.filter { $0.outcome != .handled }.map(\.uniqueIdentifier))
-        found += ((try? device.tree.list(Self.caches)) ?? []).filter { !kept.contains($0) }.map {
-            "\(Self.caches)/\($0) was left"
+        let kept = Set(messages.filter { $0.outcome != .handled }.map(\.identifier))
+        let names = Set(assets.filter { kept.contains($0.identifier) }.map(\.fileName))
+        for folder in (try? device.tree.list(Self.caches)) ?? [] {
+            let path = "\(Self.caches)/\(folder)"
+            let files = (try? device.tree.list(path)) ?? []
+            if files.isEmpty { found.append("\(path) was left") }
+            found += files.filter { !names.contains($0) }.map { "\(path)/\($0) was left" }
         }
         return found
     }
@@ -108,13 +123,12 @@ extension Scenario {
 
     /// The end of a process costs what was not written yet, a power cut what was not synced; a version without a name begins anew.
     private func bytesFetchedTwice(_ asset: Asset, _ device: SimulatedDevice) -> [String] {
-        guard let rate = asset.bytesPerSecond, asset.etag != nil else { return [] }
+        guard let rate = asset.bytesPerSecond, !asset.mayBeSentAgain else { return [] }
         let log = device.server.log(of: asset.url)
-        let sent = log.reduce(0) { $0 + $1.sent }
-        // A tenth of a second until bytes are written and two until they are synced, the pieces on the way, and the
-        // last byte, which is asked for again to see whether the version is still the server's.
+        let sent = log.filter { !$0.isSignIn }.reduce(0) { $0 + $1.sent }
+        // A tenth of a second until bytes are written and two until they are synced, and the pieces on the way.
         let ends = device.kills + device.stops
-        let bound = asset.length + log.count + ends * rate / 4 + device.powerCuts * rate * 5 / 2
+        let bound = asset.length + ends * rate / 4 + device.powerCuts * rate * 5 / 2
         return sent <= bound ? [] : ["\(sent) bytes of \(asset.identifier) were sent, at most \(bound) are sensible"]
     }
 }
@@ -123,5 +137,9 @@ extension ScriptedExtension.Call {
     /// Nobody gets the message again.
     fileprivate var isFinal: Bool { outcome == .handled || outcome == .notImplemented }
 
-    fileprivate var hasMoved: Bool { kind == .finished && outcome == .handled && answer == .moved }
+    fileprivate var isDeath: Bool { if case .died = outcome { true } else { false } }
+
+    fileprivate var hasMoved: Bool {
+        kind == .finished && (outcome == .handled && answer == .moved || outcome != nil && answer == .movedAndDied)
+    }
 }

@@ -18,8 +18,34 @@ struct Scenario {
         var messageAnswers: [ScriptedExtension.MessageAnswer] = []
         /// Only who sends this is served.
         var credential: Credential?
+        var lastModified: String?
+        var parts = ScriptedResource.Parts.proper
+        /// What the server says of its bytes, and what the manifest does.
+        var sentDigest = ScriptedResource.Digest.none
+        var declaredDigest = Declared.none
+        /// Requests before which the file is replaced by another one.
+        var replacements: [Int] = []
 
-        var url: String { "https://cdn.example.com/\(identifier)" }
+        enum Declared: Hashable, Sendable, CaseIterable {
+            case none
+            case right
+            case wrong
+        }
+
+        /// The file never arrives: its bytes are not those that somebody spoke of.
+        var isSpoilt: Bool { declaredDigest == .wrong || sentDigest == .wrong && declaredDigest == .none }
+        /// The server is at fault when bytes are sent more often than they need be.
+        var mayBeSentAgain: Bool {
+            etag == nil || etag?.hasPrefix("W/") == true || parts != .proper || !replacements.isEmpty
+                || sentDigest == .wrong
+                || declaredDigest == .wrong
+        }
+
+        /// The last part of its URL; nil for the identifier.
+        var lastPart: String?
+
+        var fileName: String { lastPart ?? identifier }
+        var url: String { "https://cdn.example.com/" + (lastPart.map { "\(identifier)/\($0)" } ?? identifier) }
     }
 
     static let app = "org.example.app"
@@ -48,6 +74,20 @@ struct Scenario {
 
     var source: String { archiveLength == nil ? "/apps/Simulated.app" : Self.archiveURL }
 
+    /// Small files that arrive together; some have the same name.
+    static var many: Scenario {
+        var scenario = Scenario()
+        scenario.assets = (0..<14).map { index in
+            var asset = Asset(identifier: "m\(index)", length: 100 + index, isEssential: index < 6)
+            if index.isMultiple(of: 4) { asset.lastPart = "same" }
+            return asset
+        }
+        scenario.assets[3].messageAnswers = [.left]
+        scenario.assets[8].messageAnswers = [.left]
+        scenario.assets[5].messageAnswers = [.died]
+        return scenario
+    }
+
     /// A device to which the app and its servers are known; its service does not run yet.
     func device(seed: UInt64) -> SimulatedDevice {
         let device = SimulatedDevice(seed: seed)
@@ -70,18 +110,43 @@ struct Scenario {
                 .generated(length: asset.length, seed: UInt64(index)), etag: asset.etag,
                 bytesPerSecond: asset.bytesPerSecond, answers: asset.answers)
             resource.credential = asset.credential
+            resource.lastModified = asset.lastModified
+            resource.parts = asset.parts
+            resource.digest = asset.sentDigest
+            resource.versions = versions(of: asset, index)
             device.server.set(asset.url, resource)
             device.extensions.answerMessages(of: asset.identifier, asset.messageAnswers)
         }
         return device
     }
 
+    /// Of the same length, so that nothing but its name and its bytes tells one version from another.
+    private func versions(of asset: Asset, _ index: Int) -> [ScriptedResource.Version] {
+        asset.replacements.enumerated().map { number, request in
+            let isNamed = asset.etag.map { !$0.hasPrefix("W/") } ?? false
+            return ScriptedResource.Version(
+                from: request, .generated(length: asset.length, seed: UInt64(1000 * (number + 1) + index)),
+                etag: isNamed ? "\"r\(number)\"" : asset.etag,
+                lastModified: asset.lastModified.map { _ in "Mon, 13 Nov 2023 23:00:0\(number) GMT" })
+        }
+    }
+
     private var manifest: [UInt8] {
         ScriptedManifest.bytes(
-            assets.map {
+            assets.enumerated().map { index, asset in
                 ScriptedManifest.Entry(
-                    $0.identifier, $0.url, size: $0.length, isEssential: $0.isEssential, priority: $0.priority)
+                    asset.identifier, asset.url, size: asset.length, isEssential: asset.isEssential,
+                    priority: asset.priority, digest: declared(asset, index))
             })
+    }
+
+    private func declared(_ asset: Asset, _ index: Int) -> ContentDigest? {
+        let content = { ScriptedResource(.generated(length: asset.length, seed: UInt64(index))).content[...] }
+        return switch asset.declaredDigest {
+        case .none: nil
+        case .right: .sha256(of: content())
+        case .wrong: .sha256(of: content() + [0])
+        }
     }
 }
 

@@ -53,7 +53,10 @@ struct MemoryVFSTests {
         let error = #expect(throws: StoreError.self) { try world.apply([insertion(3), insertion(2)], to: store) }
         #expect(error?.code == .duplicate)
         #expect(try world.identifiers(in: store) == ["1", "2"])
-        #expect(try world.loop.complete { try await store.next(.background, at: .zero).count } == 2)
+        let queue = try world.loop.complete {
+            try await store.queue(.background, app: "org.example.app", at: .zero, limit: 9)
+        }
+        #expect(queue.count == 2)
         let second = #expect(throws: StoreError.self) { try world.open() }
         #expect(second?.code == .busy)
         try world.loop.complete { try await store.close() }

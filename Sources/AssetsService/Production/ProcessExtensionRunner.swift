@@ -1,7 +1,8 @@
 // Extensions as processes: launched through extension-launcher, called over an inherited socket.
-internal import AssetsExtensionHost
+package import AssetsExtensionHost
 package import AssetsModel
 package import AssetsOS
+package import AssetsSandbox
 internal import AssetsWire
 internal import CLinux
 internal import Glibc
@@ -31,55 +32,44 @@ package actor ProcessExtensionRunner: ExtensionRunner {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let root: String
-    private let launcher: String
+    private let sandbox: ExtensionSandbox
     private let environment: [String: String]
-    private let repairLibrary: String?
+    private let groups: Result<ControlGroups, ControlGroups.Obstacle>
     private var host: Host?
+    private var listener: (@Sendable (String, ExtensionNews) -> Void)?
     private var processes: [String: ExtensionProcess] = [:]
 
     /// - Parameters:
-    ///   - launcher: Absolute path of extension-launcher.
     ///   - environment: The service's own; only what extensions need of it is passed on.
-    ///   - repairLibrary: What the launcher has loaded into the extension before Foundation.
-    package init(
-        loop: EventLoop, root: String, launcher: String, environment: [String: String], repairLibrary: String?
-    ) {
+    package init(loop: EventLoop, root: String, sandbox: ExtensionSandbox, environment: [String: String]) {
         self.loop = loop
         self.root = root
-        self.launcher = launcher
+        self.sandbox = sandbox
         self.environment = environment
-        self.repairLibrary = repairLibrary
+        groups = Result { () throws(ControlGroups.Obstacle) in try ControlGroups() }
     }
+
+    /// What bounds the memory of extensions beside the service itself.
+    package var memoryBounds: String {
+        switch groups {
+        case .success: "the memory of extensions is bounded by the kernel too, in control groups"
+        case .failure(let obstacle): "the memory of extensions is bounded without control groups: \(obstacle)"
+        }
+    }
+
+    package nonisolated var sandboxReports: [SandboxReport] { sandbox.reports }
 
     package func attach(to host: Host) { self.host = host }
 
+    package func report(to listener: @escaping @Sendable (String, ExtensionNews) -> Void) { self.listener = listener }
+
     // MARK: Calls
 
-    package func call(_ entry: EntryPoint, on target: ExtensionTarget, limit: Duration?) async -> EntryPointOutcome {
-        let process: ExtensionProcess
-        do throws(SystemCallError) {
-            process = try running(target)
-        } catch {
-            return .died(.crash, "the extension cannot be launched: \(error)")
-        }
-        let timer = limit.map { limit in
-            loop.schedule(after: limit) {
-                process.kill()
-            }
-        }
-        let deadline = limit.map { loop.now + $0 }
-        let outcome = await answer(of: process, to: entry)
-        if let timer { loop.cancel(timer) }
-        if case .died(_, let detail) = outcome {
-            process.kill()
-            await process.reaped()
-            if processes[target.app] === process { processes[target.app] = nil }
-            if let deadline, loop.now >= deadline {
-                return .died(.timeout, "\(entry.name) did not return within \(limit?.shown ?? "")")
-            }
-            return .died(.crash, "\(entry.name): \(detail), \(process.exit.map { "\($0)" } ?? "")")
-        }
-        return outcome
+    package func call(_ entry: EntryPoint, of app: String) async -> EntryPointOutcome {
+        guard let process = processes[app] else { return .died(.crash, "it is gone") }
+        guard process.beginCall() else { return .died(.invalid, "it answered more than it was asked") }
+        defer { process.endCall() }
+        return await answer(of: process, to: entry)
     }
 
     private func answer(of process: ExtensionProcess, to entry: EntryPoint) async -> EntryPointOutcome {
@@ -148,24 +138,85 @@ package actor ProcessExtensionRunner: ExtensionRunner {
 
     // MARK: Life
 
-    package func end(app: String) async {
-        guard let process = processes.removeValue(forKey: app) else { return }
-        process.closeEntry()
-        let timer = loop.schedule(after: PolicyNumbers.terminationGrace) { process.kill() }
-        await process.reaped()
-        loop.cancel(timer)
-        host?.note(.extensionEnded, .none, app, process.exit.map { "\($0)" } ?? "")
+    package nonisolated func start(_ target: ExtensionTarget) { assumeIsolated { $0.begin(target) } }
+
+    private func begin(_ target: ExtensionTarget) {
+        precondition(processes[target.app] == nil, "a second process of \(target.app)")
+        Task(executorPreference: loop) { await self.finishStart(target) }
     }
 
-    private func running(_ target: ExtensionTarget) throws(SystemCallError) -> ExtensionProcess {
-        if let process = processes[target.app], process.exit == nil { return process }
-        let process = try launch(target)
-        processes[target.app] = process
-        return process
+    private func finishStart(_ target: ExtensionTarget) async {
+        let app = target.app
+        do throws(SystemCallError) {
+            let process = try await launch(target)
+            processes[app] = process
+            place(process, app)
+            process.whenReaped = { [weak self] process in
+                guard let self else { return }
+                assumeIsolated { $0.reaped(process, of: app) }
+            }
+            process.watchMemory()
+            listener?(app, .launched)
+        } catch { listener?(app, .launchFailed("the extension cannot be launched: \(error)")) }
     }
 
-    /// The child's descriptors: 0 /dev/null, 1 and 2 the journal pipe, 3 entry points, 4 requests, 5 events.
-    private func launch(_ target: ExtensionTarget) throws(SystemCallError) -> ExtensionProcess {
+    private func place(_ process: ExtensionProcess, _ app: String) {
+        guard case .success(let groups) = groups else { return }
+        do throws(SystemCallError) { try groups.place(process.child.process) } catch {
+            host?.note(.warning, .memory, app, "the extension has no control group: \(error)")
+        }
+    }
+
+    private func reaped(_ process: ExtensionProcess, of app: String) {
+        processes[app] = nil
+        if case .success(let groups) = groups { groups.remove(process.child.process) }
+        let how = [process.violation, process.exit.map { "\($0)" }].compactMap(\.self).joined(separator: ", ")
+        listener?(app, .ended(how, memoryPeak: process.memoryPeak))
+    }
+
+    package nonisolated func stop(app: String) {
+        assumeIsolated { runner in
+            let listener = runner.listener
+            // As the kernel names files.
+            let root = runner.sandbox.root
+            runner.processes[app]?.stop(below: root, isExempt: Self.isOwnLock) { stop in
+                switch stop {
+                case .stopped: listener?(app, .stopped)
+                case .locked(let path): listener?(app, .locked(String(path.dropFirst(root.utf8.count + 1))))
+                }
+            }
+        }
+    }
+
+    /// The lock by which a new service knows that an extension of the one before is gone.
+    private static func isOwnLock(_ path: String) -> Bool {
+        let names = path.split(separator: "/").suffix(4)
+        return names.first == "Containers" && names.dropFirst().first == "Extension" && names.last == ".lock"
+    }
+
+    package nonisolated func resume(app: String) { assumeIsolated { $0.processes[app]?.resume() } }
+
+    package nonisolated func tellEnd(app: String) {
+        assumeIsolated { runner in
+            let listener = runner.listener
+            guard let call = try? WireCodec.call(ExtensionInterface.WillTerminate.self, Nothing()),
+                let answer = try? WireCodec.reply(ExtensionInterface.WillTerminate.self, Nothing(), continues: false)
+            else { preconditionFailure("a message without content cannot be made") }
+            runner.processes[app]?.announceEnd(call, answer: answer) { listener?(app, .endNoted) }
+        }
+    }
+
+    package nonisolated func close(app: String) { assumeIsolated { $0.processes[app]?.closeEntry() } }
+
+    package nonisolated func kill(app: String) { assumeIsolated { $0.processes[app]?.kill() } }
+
+    /// The child's descriptors: 0 /dev/null, 1 and 2 the journal pipe, 3 entry points, 4 requests, 5 events, 6 the lock
+    /// of its container.
+    private func launch(_ target: ExtensionTarget) async throws(SystemCallError) -> ExtensionProcess {
+        let site = sandbox.site(
+            identifier: target.extensionIdentifier, executable: target.executable, folder: target.folder,
+            groups: target.groups)
+        let lock = try await lock(of: site, target.app)
         var entry = try UnixSocket.pair()
         var requests = try UnixSocket.pair()
         var events = try UnixSocket.pair()
@@ -177,33 +228,49 @@ package actor ProcessExtensionRunner: ExtensionRunner {
         let entryEnd = entry.takeSecond()
         let requestsEnd = requests.takeSecond()
         let eventsEnd = events.takeSecond()
-        let home = "\(root)/Containers/Extension/\(target.extensionIdentifier)"
-        let child = try ChildProcess(
-            ProgramStart(
-                path: launcher, arguments: ["\(getpid())", "\(home)/home", "\(root)/\(target.executable)"],
-                environment: childEnvironment(home),
-                descriptors: [
-                    null.rawValue, journal.rawValue, journal.rawValue, entryEnd.rawValue, requestsEnd.rawValue,
-                    eventsEnd.rawValue,
-                ]))
+        let box = sandbox.description(
+            of: site, priority: SandboxPriority(nice: target.urgency.nice, disk: target.urgency.diskLevel),
+            limits: ExtensionLimits.all, environment: childEnvironment(site))
+        let child = try sandbox.start(
+            box,
+            descriptors: [
+                null.rawValue, journal.rawValue, journal.rawValue, entryEnd.rawValue, requestsEnd.rawValue,
+                eventsEnd.rawValue, lock.descriptor.rawValue,
+            ])
         let note = host?.note
+        let listener = listener
         let app = target.app
         note?(.extensionLaunched, .none, app, "process \(child.process)")
         let process = try ExtensionProcess(
             child: child, entry: entry.takeFirst(), output: output, loop: loop, limits: Self.limits,
-            print: { line in note?(.extensionOutput, .none, app, line) })
+            print: { line in note?(.extensionOutput, .none, app, line) },
+            memoryChanged: { verdict, peak in listener?(app, .memory(peak: peak, verdict)) })
         host?.adopt(requests.takeFirst(), app)
         host?.adopt(events.takeFirst(), app)
         return process
     }
 
-    private func childEnvironment(_ container: String) -> [String: String] {
+    /// Waits until no process of the extension lives, also none that an earlier service has started.
+    private func lock(of site: ExtensionSite, _ app: String) async throws(SystemCallError) -> ContainerLock {
+        let lock = try ContainerLock(path: site.lock)
+        let deadline = loop.now + PolicyNumbers.containerLockPatience
+        var isTaken = try lock.take()
+        if !isTaken { host?.note(.warning, .restart, app, "an earlier process of the extension has not ended yet") }
+        while !isTaken {
+            guard loop.now < deadline else { throw SystemCallError(call: "flock", number: EWOULDBLOCK) }
+            await loop.pause(for: PolicyNumbers.containerLockLook)
+            isTaken = try lock.take()
+        }
+        return lock
+    }
+
+    /// Everything that the extension finds in its environment; the sandbox adds what is loaded into it.
+    private func childEnvironment(_ site: ExtensionSite) -> [String: String] {
         var result = [
-            "HOME": "\(container)/home", "TMPDIR": "\(container)/tmp", "BACKGROUNDASSETS_DEVICE": root,
+            "HOME": site.home, "TMPDIR": site.temporary, DeviceLocation.variable: root,
             "BACKGROUNDASSETS_EXTENSION": "1", "SWIFT_BACKTRACE": "enable=no", "PATH": "/usr/bin:/bin",
         ]
         for name in ["LANG", "LC_ALL", "TZ"] + ProcessEnvironment.sanitizerOptions { result[name] = environment[name] }
-        result[RepairLibrary.launcherVariable] = repairLibrary
         return result
     }
 }

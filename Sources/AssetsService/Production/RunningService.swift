@@ -1,13 +1,15 @@
 // The parts of a running service, from start to clean end.
+internal import AssetsExtensionHost
 internal import AssetsInstaller
 internal import AssetsModel
 internal import AssetsOS
+internal import AssetsSandbox
 internal import AssetsStore
 internal import AssetsTransfer
 internal import Glibc
 
 /// One device being served; its threads are "backgroundassets" (the main thread, also of the store), "transfer",
-/// "write", "disk" and "unpack".
+/// "write", "background", "hash", "disk" and "unpack".
 ///
 /// Used on the service's loop only.
 final class RunningService: @unchecked Sendable {
@@ -16,12 +18,18 @@ final class RunningService: @unchecked Sendable {
     /// How long the service's thread looks for the next call before it sleeps.
     private static let watching = Duration.microseconds(50)
 
+    /// Threads that write and sync files. A sync waits for the disk, not for the processor: with so many under way the
+    /// disk takes four times as many small files as with one, and with twice as many hardly more.
+    private static let writers = 8
+
     private let location: DeviceLocation
     private let idleExit: Duration
     private let environment: [String: String]
     private let loop: EventLoop
     private let transferLoop: EventLoop
-    private let writeLoop: EventLoop
+    private let writeLoops: [EventLoop]
+    private let backgroundLoop: EventLoop
+    private let hashLoop: EventLoop
     private let diskLoop: EventLoop
     private let unpackLoop: EventLoop
     private var service: AssetsService?
@@ -41,7 +49,9 @@ final class RunningService: @unchecked Sendable {
         do throws(SystemCallError) {
             loop = try EventLoop(watching: Self.watching)
             transferLoop = try EventLoop.start(name: "transfer")
-            writeLoop = try EventLoop.start(name: "write")
+            writeLoops = try (0..<Self.writers).map { _ throws(SystemCallError) in try EventLoop.start(name: "write") }
+            backgroundLoop = try EventLoop.start(name: "background")
+            hashLoop = try EventLoop.start(name: "hash")
             diskLoop = try EventLoop.start(name: "disk")
             unpackLoop = try EventLoop.start(name: "unpack")
         } catch { throw AssetsError(.deviceUnusable, "no threads: \(error)") }
@@ -80,6 +90,9 @@ final class RunningService: @unchecked Sendable {
             signals = try SignalSource([SIGTERM, SIGINT, SIGHUP], on: loop) { _ in self.stop() }
         } catch { throw AssetsError(.deviceUnusable, "signals: \(error)") }
         try await service.start()
+        await service.note(.transfersReady, .none, await transferAbilities())
+        await service.note(.sandboxReady, .none, SandboxReport.summary(runner.sandboxReports))
+        await service.note(.extensionsReady, .none, await runner.memoryBounds)
         if let damaged = await seams.store.damagedCopy {
             await service.note(.warning, .invalid, "the database was damaged and set aside as \(damaged)")
         }
@@ -88,6 +101,21 @@ final class RunningService: @unchecked Sendable {
         watchFolder()
         try? ServiceNotification(environment: environment)?.send(.ready)
         activityChanged()
+    }
+
+    /// What this machine lets transfers do; makes the thread of background writes idle.
+    private func transferAbilities() async -> String {
+        let hasIdleDisk = await withCheckedContinuation { continuation in
+            backgroundLoop.perform { continuation.resume(returning: DiskPriority.makeThreadIdle()) }
+        }
+        let socket = SocketPriority.abilities
+        let background = [
+            (hasIdleDisk, "idle disk priority"), (socket.network, "network class Lower Effort"),
+            (socket.kernel, "lowest socket priority"),
+        ]
+        let isDone = background.filter(\.0).map(\.1)
+        return "\(CurlTransport.http2.reason); background transfers have "
+            + (isDone.isEmpty ? "the priority of all others" : isDone.joined(separator: ", "))
     }
 
     private func seams() async throws(AssetsError) -> ServiceSeams {
@@ -108,16 +136,18 @@ final class RunningService: @unchecked Sendable {
                 .deviceUnusable, "\(location.root)/device.sqlite: \(error)",
                 remedy: "close the program that has it open, or name another device")
         }
+        let sandbox = try extensionSandbox()
         let options = CurlTransport.Options(extraAuthorities: location.root + "/DevelopmentCA/ca.pem")
         return ServiceSeams(
             loop: loop, disk: DiskWorker(on: diskLoop), unpacking: DiskWorker(on: unpackLoop),
             calendar: SystemCalendarClock(), random: SystemRandomSource(), files: files, store: store,
             transfers: TransferEngine(
-                on: transferLoop, disk: writeLoop, files: files, transport: CurlTransport.factory(options)),
+                on: transferLoop, disks: writeLoops, backgroundDisk: backgroundLoop, hashing: hashLoop, files: files,
+                transport: CurlTransport.factory(options)),
             staging: ArchiveStaging(root: location.root),
             extensions: ProcessExtensionRunner(
-                loop: loop, root: location.root, launcher: launcherPath(), environment: environment,
-                repairLibrary: repairLibrary()),
+                loop: loop, root: location.root, sandbox: sandbox, environment: environment),
+            network: KernelNetwork(on: loop), environment: environment,
             launchEnvironment: launchEnvironment())
     }
 
@@ -130,6 +160,17 @@ final class RunningService: @unchecked Sendable {
         general[DeviceLocation.variable] = nil
         if DeviceLocation(environment: general) != location { result[DeviceLocation.variable] = location.root }
         return result
+    }
+
+    /// What this machine can close extensions off with.
+    private func extensionSandbox() throws(AssetsError) -> ExtensionSandbox {
+        do throws(SystemCallError) {
+            return try ExtensionSandbox(
+                root: location.root, launcher: launcherPath(), repairLibrary: repairLibrary())
+        } catch {
+            throw AssetsError(
+                .deviceUnusable, "the sandbox of extensions: \(error)", remedy: "check what the machine has left")
+        }
     }
 
     /// Beside the service's own executable, or where the environment says.
@@ -164,8 +205,11 @@ final class RunningService: @unchecked Sendable {
 
     private var isNeeded: Bool {
         guard let service, let endpoint else { return false }
-        return endpoint.hasClients || service.assumeIsolated { $0.isBusy }
+        return endpoint.hasClients || service.assumeIsolated { $0.isBusy || $0.hasPlans && !isManaged }
     }
+
+    /// A service manager starts the service again when a periodic check may be due; without one it stays for that.
+    private var isManaged: Bool { environment["NOTIFY_SOCKET"] != nil }
 
     private func activityChanged() {
         guard endpoint != nil else { return }
@@ -220,7 +264,7 @@ final class RunningService: @unchecked Sendable {
     }
 
     private func stopLoops() {
-        for other in [transferLoop, writeLoop, diskLoop, unpackLoop] { other.stop() }
+        for other in [transferLoop, backgroundLoop, hashLoop, diskLoop, unpackLoop] + writeLoops { other.stop() }
         loop.stop()
     }
 }

@@ -81,7 +81,7 @@ package final class WireEndpoint: @unchecked Sendable {
     private func open(_ socket: consuming Descriptor, origin: Peer.Origin, process: Int32?) {
         let number = nextNumber
         nextNumber += 1
-        let peer = Peer(number: number, origin: origin)
+        let peer = Peer(number: number, origin: origin, loop: loop)
         let handlers = FrameConnection.Handlers(
             received: { [self] _, frame in receive(frame, from: peer) },
             drained: { _ in peer.didDrain() },

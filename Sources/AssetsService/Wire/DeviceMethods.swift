@@ -1,6 +1,7 @@
 // org.backgroundassets.Device: what the device's user asks for.
 internal import AssetsModel
 internal import AssetsOS
+internal import AssetsSandbox
 internal import AssetsStore
 internal import AssetsWire
 internal import Glibc
@@ -9,16 +10,52 @@ func serveDevice(_ dispatcher: inout WireDispatcher<AssetsService, Peer>, versio
     dispatcher.on(DeviceInterface.Describe.self) { service, peer, header, _ in
         let reply = DeviceInterface.Describe.Reply(
             device: service.deviceName, root: service.seams.files.root, version: version, process: Int64(getpid()),
-            developerMode: service.isDeveloperModeOn)
+            developerMode: service.isDeveloperModeOn,
+            settings: service.shownSettings.map { DeviceInterface.Setting(name: $0.name, value: $0.value) })
         peer.reply(DeviceInterface.Describe.self, reply, to: header)
+    }
+    dispatcher.on(DeviceInterface.SetSetting.self) { service, peer, header, parameters in
+        service.answer(DeviceInterface.SetSetting.self, header, to: peer) { service throws(AssetsError) in
+            try await service.set(parameters.name, to: parameters.value)
+            return Nothing()
+        }
+    }
+    dispatcher.on(DeviceInterface.Sandbox.self) { service, peer, header, _ in
+        let layers = service.seams.extensions.sandboxReports.map { report in
+            DeviceInterface.SandboxLayer(
+                name: report.layer.name, active: report.isActive, detail: report.detail, weaker: report.weaknesses)
+        }
+        peer.reply(DeviceInterface.Sandbox.self, .init(layers: layers), to: header)
     }
     serveInstallation(&dispatcher)
     serveApps(&dispatcher)
     serveLists(&dispatcher)
+    dispatcher.on(DeviceInterface.Simulate.self) { service, peer, header, parameters in
+        service.answer(DeviceInterface.Simulate.self, header, to: peer) { service throws(AssetsError) in
+            guard let request = ContentRequest(event: parameters.event) else {
+                throw AssetsError(.usage, "there is no event '\(parameters.event.prefix(40))'")
+            }
+            try await service.simulate(request, of: parameters.app)
+            return Nothing()
+        }
+    }
+    serveExtension(&dispatcher)
     dispatcher.on(DeviceInterface.SetDeveloperMode.self) { service, peer, header, parameters in
         service.answer(DeviceInterface.SetDeveloperMode.self, header, to: peer) { service throws(AssetsError) in
             try await service.setDeveloperMode(parameters.on)
             return Nothing()
+        }
+    }
+}
+
+extension ContentRequest {
+    /// As the wire names it. No tool simulates a change of language.
+    fileprivate init?(event: String) {
+        switch event {
+        case "install": self = .install
+        case "update": self = .update
+        case "periodic": self = .periodic
+        default: return nil
         }
     }
 }
@@ -87,6 +124,15 @@ private func serveApps(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) 
             service, last throws(AssetsError) in
             let later = service.installedApps().filter { last == nil || $0.id > (last?.bundleIdentifier ?? "") }
             return later.prefix(WireLimit.pageMax).map { service.wireApp($0) }
+        }
+    }
+}
+
+private func serveExtension(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) {
+    dispatcher.on(DeviceInterface.Extension.self) { service, peer, header, parameters in
+        service.answer(DeviceInterface.Extension.self, header, to: peer) { service throws(AssetsError) in
+            let ledger = try await service.extensionLedger(of: parameters.app)
+            return .init(extension: .init(ledger), runs: ledger.runs.map(DeviceInterface.ExtensionRun.init))
         }
     }
 }

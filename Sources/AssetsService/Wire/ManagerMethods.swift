@@ -39,7 +39,8 @@ private func serveDownloads(_ dispatcher: inout WireDispatcher<AssetsService, Pe
     dispatcher.on(ManagerInterface.Schedule.self) { service, peer, header, parameters in
         service.answer(ManagerInterface.Schedule.self, header, to: peer) { service throws(AssetsError) in
             let caller = try await service.caller(peer)
-            let record = try await service.schedule(DownloadRequest(parameters.download), for: caller.app)
+            let record = try await service.schedule(
+                DownloadRequest(parameters.download), for: caller.app, byExtension: caller.isExtension)
             return .init(state: WireDownload.state(of: record, isRunning: service.isRunning(record.id)))
         }
     }
@@ -108,11 +109,13 @@ private func serveSessions(_ dispatcher: inout WireDispatcher<AssetsService, Pee
         }
     }
     dispatcher.on(ManagerInterface.Answer.self) { service, peer, header, parameters in
-        service.answer(ManagerInterface.Answer.self, header, to: peer) { service throws(AssetsError) in
-            let caller = try await service.caller(peer)
-            try service.answer(
-                session: parameters.session, app: caller.app, number: parameters.number,
-                isHandled: parameters.handled)
+        service.answerAtOnce(ManagerInterface.Answer.self, header, to: peer) { service, caller throws(AssetsError) in
+            for (numbers, isHandled) in [(parameters.handled, true), (parameters.notHandled, false)] {
+                for number in numbers {
+                    try service.answer(
+                        session: parameters.session, app: caller.app, number: number, isHandled: isHandled)
+                }
+            }
             return Nothing()
         }
     }

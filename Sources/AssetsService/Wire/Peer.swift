@@ -17,7 +17,7 @@ final class Peer: @unchecked Sendable {
         case extensionOf(app: String)
     }
 
-    /// Events held back for a client that takes none, beside merged progress; more and it is cut off.
+    /// Events that wait for a client that takes none, beside merged progress; more and it is cut off.
     private static let heldEventsMax = 4096
 
     let number: Int
@@ -31,11 +31,15 @@ final class Peer: @unchecked Sendable {
     /// Called once when the connection has ended.
     var whenEnded: [@Sendable (isolated AssetsService) -> Void] = []
     private var drainWaiters: [CheckedContinuation<Void, Never>] = []
+    /// Events that go out together, when what happens now is done.
     private var heldEvents: [ManagerInterface.Event] = []
+    private var isFlushPlanned = false
+    private let loop: EventLoop
 
-    init(number: Int, origin: Origin) {
+    init(number: Int, origin: Origin, loop: EventLoop) {
         self.number = number
         self.origin = origin
+        self.loop = loop
     }
 
     var isOpen: Bool { connection?.isOpen == true }
@@ -81,20 +85,17 @@ final class Peer: @unchecked Sendable {
         let waiters = drainWaiters
         drainWaiters = []
         for waiter in waiters { waiter.resume() }
-        guard !heldEvents.isEmpty else { return }
-        let events = heldEvents
-        heldEvents = []
-        for page in stride(from: 0, to: events.count, by: WireLimit.pageMax) {
-            send(events[page..<min(page + WireLimit.pageMax, events.count)])
-        }
+        flushEvents()
     }
 
-    /// Sends an event, or holds it back while the client takes nothing; progress is merged for each download.
+    /// Sends an event soon, with others of this moment, or once the client takes something again; progress is merged for
+    /// each download.
     func tell(_ event: ManagerInterface.Event) {
         guard let connection, connection.isOpen else { return }
-        guard connection.isCongested || !heldEvents.isEmpty else { return send([event]) }
+        defer { planFlush() }
         if event.kind == "progress", let id = event.download?.uniqueIdentifier,
-            let index = heldEvents.firstIndex(where: { $0.kind == "progress" && $0.download?.uniqueIdentifier == id })
+            let index = heldEvents.lastIndex(where: { $0.download?.uniqueIdentifier == id }),
+            heldEvents[index].kind == "progress"
         {
             let before = heldEvents[index].written ?? 0
             heldEvents[index] = event
@@ -102,10 +103,25 @@ final class Peer: @unchecked Sendable {
             return
         }
         heldEvents.append(event)
-        if heldEvents.count > Self.heldEventsMax { connection.finish() }
+        if connection.isCongested, heldEvents.count > Self.heldEventsMax { connection.finish() }
     }
 
-    private func send(_ events: some Collection<ManagerInterface.Event>) {
-        stream(ManagerInterface.Events.self, .init(events: Array(events)))
+    private func planFlush() {
+        guard !isFlushPlanned, connection?.isCongested == false else { return }
+        isFlushPlanned = true
+        loop.perform { [self] in
+            isFlushPlanned = false
+            flushEvents()
+        }
+    }
+
+    private func flushEvents() {
+        guard !heldEvents.isEmpty, connection?.isCongested == false else { return }
+        let events = heldEvents
+        heldEvents = []
+        for page in stride(from: 0, to: events.count, by: WireLimit.pageMax) {
+            let page = Array(events[page..<min(page + WireLimit.pageMax, events.count)])
+            stream(ManagerInterface.Events.self, .init(events: page))
+        }
     }
 }

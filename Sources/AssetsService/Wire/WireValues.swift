@@ -11,7 +11,9 @@ extension DownloadRequest {
             identifier: wire.identifier, uniqueIdentifier: wire.uniqueIdentifier, url: wire.url, method: wire.method,
             headers: wire.headers.map { HeaderField(name: $0.name, value: $0.value) },
             body: wire.body.isEmpty ? [] : Array(Data(base64Encoded: wire.body) ?? Data()), group: wire.group,
-            isEssential: wire.essential, size: wire.size, priority: Int(clamping: wire.priority), kind: .url)
+            isEssential: wire.essential, size: wire.size, priority: Int(clamping: wire.priority), kind: .url,
+            // What is no pair of digits has a wrong length too.
+            sha256: wire.sha256.map { Hexadecimal.decode($0) ?? [] })
     }
 }
 
@@ -22,7 +24,7 @@ extension WireDownload {
             method: request.method, headers: request.headers.map { .init(name: $0.name, value: $0.value) },
             body: request.body.isEmpty ? "" : Data(request.body).base64EncodedString(), group: request.group,
             essential: request.isEssential, size: request.size, priority: Int64(request.priority),
-            kind: request.kind.rawValue, state: state)
+            kind: request.kind.rawValue, state: state, sha256: request.sha256.map { Hexadecimal.encode($0) })
     }
 
     init(_ record: DownloadRecord, isRunning: Bool) {
@@ -113,6 +115,25 @@ extension DeviceInterface.InstallUpdate {
     }
 }
 
+extension DeviceInterface.ExtensionState {
+    init(_ ledger: ExtensionLedger) {
+        self.init(
+            state: ledger.phase.rawValue, runtimeUsed: ledger.used.inSeconds, runtimeMax: ledger.budget.inSeconds,
+            memoryMax: PolicyNumbers.extensionMemoryMax, reason: ledger.obstacle?.reason.rawValue ?? "",
+            detail: ledger.obstacle?.detail ?? "")
+    }
+}
+
+extension DeviceInterface.ExtensionRun {
+    init(_ run: ExtensionRun) {
+        self.init(
+            launchedAt: run.launchedAt.inSeconds, endedAt: run.endedAt?.inSeconds ?? 0, calls: Int64(run.calls),
+            runtime: run.runtime.inSeconds, memoryPeak: run.memoryPeak,
+            warnings: run.warnings.sorted().map(\.rawValue), reason: run.reason == .none ? "" : run.reason.rawValue,
+            detail: run.detail)
+    }
+}
+
 extension DeviceInterface.JournalEntry {
     init(_ row: JournalRow) {
         let entry = row.entry
@@ -137,6 +158,15 @@ extension AssetsService {
             installedAt: app.installedAt.inSeconds, launchedAt: app.launchedAt?.inSeconds ?? 0)
     }
 
+    /// When a download is tried again; nil where something has to happen first.
+    private func nextTry(of record: DownloadRecord) -> Duration? {
+        guard record.state == .waiting else { return nextTelling(of: record) }
+        guard let time = record.notBefore else { return nil }
+        let isWatched =
+            record.reason == .offline && connectivity.isOffline || record.reason == .space && space.isWatched
+        return isWatched ? nil : time
+    }
+
     func wireStatus(of record: DownloadRecord) -> DeviceInterface.Download {
         let live = progress(of: record.id)
         var state = live == nil ? "waiting" : "downloading"
@@ -146,6 +176,8 @@ extension AssetsService {
         switch record.state {
         case .waiting where live != nil || challenges[record.id] != nil: break
         case .waiting:
+            // Its turn has not come yet since what it waited for is there.
+            if record.notBefore == nil, reason != .space { (reason, detail) = (.none, "") }
             if isHeldByChallenges(record.app) {
                 (reason, detail) = (.challenge, "other downloads of the app wait for an answer to a server")
             } else if isHeld(record) {
@@ -157,9 +189,12 @@ extension AssetsService {
         case .finished(let intent):
             state = "finished"
             received = intent.length
+            (reason, detail) = messageWait(of: record)
         case .failed(let failure):
             state = "failed"
             detail = failure.reason
+            let wait = messageWait(of: record)
+            if wait.reason == .backoff { (reason, detail) = (.backoff, "\(failure.reason); \(wait.detail)") }
         }
         if live != nil { (reason, detail) = (.none, "") }
         return DeviceInterface.Download(
@@ -168,7 +203,8 @@ extension AssetsService {
             essential: record.request.isEssential, priority: Int64(record.request.priority),
             transferClass: "\(record.transferClass)", state: state, received: received,
             expected: live?.expected ?? record.request.size, attempts: Int64(record.attempts),
-            reason: reason == .none ? "" : reason.rawValue, detail: detail)
+            reason: reason == .none ? "" : reason.rawValue, detail: detail,
+            nextTry: live == nil ? nextTry(of: record)?.inSeconds ?? 0 : 0)
     }
 }
 

@@ -1,0 +1,211 @@
+// The queue of a whole device: turns of apps, time slices, priorities, and no byte twice.
+import AssetsModel
+import AssetsOS
+import AssetsService
+import AssetsStore
+import BackgroundAssetsTesting
+import Testing
+
+@Suite("Simulated queue")
+struct QueueSimulationTests {
+    private static let apps = ["org.example.one", "org.example.two"]
+    private static let rate = 20_000
+
+    /// A device with two installed apps.
+    private func device(seed: UInt64) throws -> SimulatedDevice {
+        let device = SimulatedDevice(seed: seed)
+        for app in Self.apps {
+            let manifest = "https://cdn.example.com/\(app)"
+            device.staging.set("/apps/\(app)", .simulated(app, manifestURL: manifest))
+            device.server.set(manifest, ScriptedResource(.bytes(ScriptedManifest.bytes([]))))
+        }
+        try device.start()
+        for app in Self.apps {
+            _ = try device.install("/apps/\(app)")
+            try device.wait(for: .launchable, of: app)
+        }
+        try device.settle()
+        return device
+    }
+
+    /// A UUID for each name.
+    private static func unique(_ name: String) -> String {
+        let digits = name.utf8.map { String($0, radix: 16, uppercase: true) }.joined().suffix(12)
+        return "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
+    }
+
+    private func url(_ name: String, host: String) -> String { "https://\(host).example.com/\(name)" }
+
+    /// Publishes a file that comes at a steady rate, and schedules it.
+    @discardableResult
+    private func schedule(
+        _ name: String, of app: String, length: Int, host: String = "cdn", priority: Int = 0,
+        _ transferClass: TransferClass = .background, isAnnounced: Bool = true, ranges: Bool = true,
+        on device: SimulatedDevice
+    ) throws -> DownloadRecord {
+        let url = url(name, host: host)
+        var resource = ScriptedResource(
+            .generated(length: length, seed: UInt64(length)), bytesPerSecond: Self.rate)
+        if !ranges { resource.parts = .none }
+        device.server.set(url, resource)
+        let request = DownloadRequest(
+            identifier: name, uniqueIdentifier: Self.unique(name), url: url, group: "group.\(app)",
+            size: isAnnounced ? Int64(length) : 0, priority: priority)
+        return try device.call { try await $0.schedule(request, for: app, as: transferClass) }
+    }
+
+    /// When the last byte of a file was sent, counted from the first request for anything.
+    private func end(_ name: String, host: String = "cdn", on device: SimulatedDevice) throws -> Duration {
+        let log = device.server.log(of: url(name, host: host))
+        let last = try #require(log.last)
+        #expect(last.isWhole)
+        return last.time + .seconds(last.sent) / Self.rate
+    }
+
+    /// Each file came whole, was moved by the extension, and no byte of it was sent twice.
+    private func checkBytes(_ names: [String: Int], host: String = "cdn", _ device: SimulatedDevice) throws {
+        for (name, length) in names.sorted(by: { $0.key < $1.key }) {
+            let log = device.server.log(of: url(name, host: host))
+            #expect(log.reduce(0) { $0 + $1.sent } == length, "\(name): \(log)")
+            // Each request goes on where the one before stopped.
+            var position = 0
+            for exchange in log {
+                #expect(exchange.offset == position, "\(name): \(log)")
+                position += exchange.sent
+            }
+            let calls = device.extensions.calls.filter { $0.identifier == name }
+            #expect(calls.map(\.kind) == [.finished], "\(name)")
+        }
+        #expect(try device.query { try $0.downloads(limit: 100) } == [])
+        #expect(device.extensions.problems == [])
+    }
+
+    @Test(
+        "Large downloads do not hold up small ones, of another app or of their own, and no byte comes twice",
+        arguments: [0, 1], [true, false])
+    func large(other: Int, isAnnounced: Bool) throws {
+        for seed in UInt64(1)...3 {
+            let device = try device(seed: seed)
+            var names: [String: Int] = [:]
+            for number in 0..<3 {
+                names["large-\(number)"] = 1_000_000 + number
+                try schedule(
+                    "large-\(number)", of: Self.apps[0], length: 1_000_000 + number, isAnnounced: isAnnounced,
+                    on: device)
+            }
+            try device.loop.advance(by: .seconds(5))
+            let start = device.loop.now
+            for number in 0..<10 {
+                names["small-\(number)"] = 3000 + number
+                try schedule("small-\(number)", of: Self.apps[other], length: 3000 + number, on: device)
+            }
+            try device.settle()
+            for number in 0..<10 {
+                let waited = try end("small-\(number)", on: device) - start
+                #expect(waited < .seconds(12), "small \(number) came after \(waited), seed \(seed)")
+            }
+            try checkBytes(names, device)
+            let slices = try device.journal().filter { $0.reason == .timeSlice }
+            #expect(!slices.isEmpty && slices.count <= 3)
+            #expect(slices.allSatisfy { $0.event == .downloadPaused && $0.detail.contains("large") })
+        }
+    }
+
+    @Test("A download that a server would send from the beginning again keeps its place")
+    func unresumable() throws {
+        let device = try device(seed: 1)
+        for number in 0..<3 {
+            try schedule("large-\(number)", of: Self.apps[0], length: 500_000, ranges: false, on: device)
+        }
+        try device.loop.advance(by: .seconds(1))
+        try schedule("small", of: Self.apps[1], length: 3000, on: device)
+        try device.settle()
+        try checkBytes(["large-0": 500_000, "large-1": 500_000, "large-2": 500_000, "small": 3000], device)
+        #expect(try device.journal().filter { $0.reason == .timeSlice } == [])
+    }
+
+    @Test("Two apps with large downloads share the time, and nothing comes twice", arguments: [1, 2, 3])
+    func shares(seed: UInt64) throws {
+        let device = try device(seed: seed)
+        var names: [String: Int] = [:]
+        for number in 0..<8 {
+            for (index, app) in Self.apps.enumerated() {
+                let name = "\(index)-\(number)"
+                names[name] = 600_000
+                // The first app comes with all of its own before the other.
+                try schedule(name, of: app, length: 600_000, priority: index == 0 ? 10 : 0, on: device)
+            }
+        }
+        let before = device.loop.now
+        try device.loop.advance(by: .seconds(100) - (device.loop.now - before))
+        let sent = (0..<2).map { index in
+            (0..<8).reduce(0) { sum, number in
+                sum + device.server.log(of: url("\(index)-\(number)", host: "cdn")).reduce(0) { $0 + $1.sent }
+            }
+        }
+        let half = 3 * 100 * Self.rate / 2
+        #expect(abs(sent[0] - half) < half / 5 && abs(sent[1] - half) < half / 5, "\(sent) of \(2 * half)")
+        try device.settle()
+        try checkBytes(names, device)
+    }
+
+    @Test("Priority orders an app's downloads, whatever the order of scheduling", arguments: 1...10)
+    func priority(seed: UInt64) throws {
+        let device = try device(seed: seed)
+        // Three run; the others are started in order.
+        for number in 0..<3 { try schedule("first-\(number)", of: Self.apps[0], length: 20_000, on: device) }
+        try device.loop.advance(by: .milliseconds(100))
+        let priorities = ["low": -10, "default": 0, "high": 10, "highest": 1000, "lowest": -1000]
+        for (name, priority) in priorities.sorted(by: { ($0.value &* Int(seed)) % 7 < ($1.value &* Int(seed)) % 7 }) {
+            try schedule(name, of: Self.apps[0], length: 20_000, priority: priority, on: device)
+        }
+        try device.settle()
+        let order = device.server.log.map { String($0.url.split(separator: "/").last ?? "") }
+        let names = order.filter { priorities[$0] != nil }
+        #expect(names == ["highest", "high", "default", "low", "lowest"])
+    }
+
+    @Test("Killed at any moment, a device whose downloads take turns fetches nothing twice", arguments: 1...6)
+    func killed(seed: UInt64) throws {
+        let device = try device(seed: seed)
+        for number in 0..<4 { try schedule("large-\(number)", of: Self.apps[0], length: 400_000, on: device) }
+        for number in 0..<4 { try schedule("other-\(number)", of: Self.apps[1], length: 400_000, on: device) }
+        for step in 0..<4 {
+            try device.loop.advance(by: .milliseconds(4_000 + Int64(seed) * 1_700 + Int64(step) * 900))
+            device.kill()
+            try device.start()
+        }
+        try device.settle()
+        for name in (0..<4).flatMap({ ["large-\($0)", "other-\($0)"] }) {
+            let log = device.server.log(of: url(name, host: "cdn"))
+            // What was not written yet is a tenth of a second of a transfer; each kill may find it running.
+            #expect(log.reduce(0) { $0 + $1.sent } <= 400_000 + 4 * Self.rate / 4 + log.count, "\(name): \(log)")
+            #expect(device.extensions.calls.filter { $0.identifier == name }.map(\.kind) == [.finished])
+        }
+    }
+
+    @Test("A promotion starts at once what waits, what has stopped for others and what is to be tried later")
+    func promotion() throws {
+        let device = try device(seed: 1)
+        try schedule("tried-later", of: Self.apps[1], length: 9000, on: device)
+        var busy = ScriptedResource(.generated(length: 9000, seed: 1))
+        busy.answers = [.status(503, [HeaderField(name: "Retry-After", value: "200")])]
+        device.server.set(url("tried-later", host: "cdn"), busy)
+        for number in 0..<3 { try schedule("large-\(number)", of: Self.apps[0], length: 600_000, on: device) }
+        try device.loop.advance(by: .milliseconds(100))
+        try schedule("waiting", of: Self.apps[0], length: 600_000, on: device)
+        try schedule("other", of: Self.apps[1], length: 600_000, on: device)
+        try device.loop.advance(by: .seconds(15))
+        let stopped = try #require(try device.journal().first { $0.reason == .timeSlice }).download
+        for id in [Self.unique("waiting"), stopped, Self.unique("tried-later")] {
+            let record = try #require(try device.query { try $0.download(id: id) })
+            let requests = device.server.log(of: record.request.url).count
+            let app = record.app
+            _ = try device.call { try await $0.startForeground(record.request, for: app, connection: 7) }
+            try device.loop.advance(by: .milliseconds(10))
+            #expect(device.server.log(of: record.request.url).count == requests + 1, "\(record.request.identifier)")
+        }
+        try device.settle()
+        #expect(try device.query { try $0.downloads(limit: 100) } == [])
+    }
+}
