@@ -25,14 +25,16 @@ package final class ServiceConnection: Sendable {
     }
 
     /// Calls a method and waits for its reply.
+    ///
+    /// - Parameter isWaitedFor: Whether somebody waits: then the reply is looked for before the thread sleeps.
     package func call<M: WireMethod>(
-        _ method: M.Type, _ parameters: M.Parameters
+        _ method: M.Type, _ parameters: M.Parameters, isWaitedFor: Bool = true
     ) throws(ClientError) -> M.Reply {
         let message = try Self.message(method, parameters, more: false)
         try checkFree(M.name)
         return try frames.withLock { (frames: inout FrameStream) throws(ClientError) -> M.Reply in
             try send(message, M.name, frames)
-            let answer = try next(method, frames, watchingFor: Self.watching)
+            let answer = try next(method, frames, watchingFor: isWaitedFor ? Self.watching : .zero)
             guard !answer.continues else { throw broken("\(M.name) was answered with a stream") }
             return answer.reply
         }

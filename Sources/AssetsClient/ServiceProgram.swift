@@ -11,6 +11,7 @@ enum ServiceProgram {
     /// Variables that the service needs from its user; nothing else of the starting app reaches it.
     private static let inherited: Set<String> = [
         "HOME", "USER", "LOGNAME", "PATH", "LANG", "TZ", "TMPDIR", "DBUS_SESSION_BUS_ADDRESS",
+        "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
     ]
 
     static func cleanEnvironment(_ environment: [String: String]) -> [String: String] {

@@ -53,7 +53,9 @@ package enum AssetsTool {
         case "apps": { (context) throws(Failure) in try apps(context) }
         case "downloads": { (context) throws(Failure) in try downloads(context) }
         case "journal": { (context) throws(Failure) in try journal(context) }
+        case "extension": { (context) throws(Failure) in try `extension`(context) }
         case "uninstall": { (context) throws(Failure) in try uninstall(context) }
+        case "doctor": { (context) throws(Failure) in try doctor(context) }
         case "settings": { (context) throws(Failure) in try settings(context) }
         case "serve": { (context) throws(Failure) in try serve(context) }
         default: preconditionFailure("the table has a verb '\(name)' that nothing carries out")

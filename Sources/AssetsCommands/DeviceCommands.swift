@@ -6,7 +6,7 @@ extension AssetsTool {
     static func downloads(_ context: Context) throws(Failure) -> Int32 {
         var table = Table([
             .init("APP"), .init("IDENTIFIER"), .init("CLASS"), .init("STATE"), .init("RECEIVED", .right),
-            .init("SIZE", .right), .init("TRIES", .right), .init("REASON"),
+            .init("SIZE", .right), .init("TRIES", .right), .init("NEXT TRY"), .init("REASON"),
         ])
         let app = context.values.argument("bundle id") ?? ""
         try context.service.stream(DeviceInterface.Downloads.self, .init(app: app)) { page in
@@ -19,6 +19,7 @@ extension AssetsTool {
                         download.essential ? "essential" : download.transferClass, download.state,
                         Format.bytes(download.received),
                         download.expected > 0 ? Format.bytes(download.expected) : "-", String(download.attempts),
+                        download.nextTry > 0 ? Format.date(download.nextTry) : "-",
                         sentence(download.reason, download.detail),
                     ])
                 }
@@ -63,8 +64,9 @@ extension AssetsTool {
     }
 
     static func settings(_ context: Context) throws(Failure) -> Int32 {
-        if let value = context.values.argument("value") {
-            _ = try context.service.call(DeviceInterface.SetDeveloperMode.self, .init(on: value == "on"))
+        let name = context.values.argument("setting")
+        if let name, let value = context.values.argument("value") {
+            _ = try context.service.call(DeviceInterface.SetSetting.self, .init(name: name, value: value))
         }
         let device = try context.service.call(DeviceInterface.Describe.self, .init())
         if context.console.printsJSON {
@@ -72,8 +74,10 @@ extension AssetsTool {
             return ExitStatus.done
         }
         var table = Table([.init("SETTING"), .init("VALUE")])
-        table.add(["developer-mode", device.developerMode ? "on" : "off"])
-        if context.values.argument("setting") == nil {
+        for setting in device.settings where name == nil || name == setting.name {
+            table.add([setting.name, setting.value])
+        }
+        if name == nil {
             table.add(["device", device.device])
             table.add(["folder", device.root])
             table.add(["service", "\(device.version), process \(device.process)"])

@@ -6,12 +6,18 @@ internal import Glibc
 
 extension AssetsTool {
     static func serve(_ context: Context) throws(Failure) -> Int32 {
+        if context.values.has("list-faults") { return listFaults(context) }
+        guard let folder = context.values.argument("directory") else {
+            throw Failure(
+                "there is no folder to serve", remedy: "name one, as in 'backgroundassets serve .'",
+                status: ExitStatus.usage)
+        }
         // Before any thread is made, so that Ctrl-C is taken here and nowhere else.
         Interrupts.block()
         let console = context.console
         let total = Guarded(ServedTotal())
         let authority = context.values.has("http") ? nil : try developmentAuthority(of: context)
-        let server = try start(context, authority) { record in
+        let server = try start(folder, context, authority) { record in
             let line = ServedRequest(record)
             total.withLock { $0.add(line) }
             if console.printsJSON {
@@ -24,6 +30,19 @@ extension AssetsTool {
         _ = Interrupts.wait()
         try runToEnd { await server.stop() }
         console.say(total.withLock { $0.text })
+        return ExitStatus.done
+    }
+
+    private static func listFaults(_ context: Context) -> Int32 {
+        var table = Table([.init("FAULT"), .init("WHAT THE SERVER DOES")])
+        for fault in Fault.allCases {
+            if context.console.printsJSON {
+                context.console.data(json: ListedFault(fault: fault.form, summary: fault.summary))
+            } else {
+                table.add([fault.form, fault.summary])
+            }
+        }
+        print(table, ifEmpty: "there are no faults", context)
         return ExitStatus.done
     }
 
@@ -45,10 +64,9 @@ extension AssetsTool {
     }
 
     private static func start(
-        _ context: Context, _ authority: DevelopmentCertificateAuthority?,
+        _ folder: String, _ context: Context, _ authority: DevelopmentCertificateAuthority?,
         log: @escaping @Sendable (AccessRecord) -> Void
     ) throws(Failure) -> StaticServer {
-        let folder = context.values.argument("directory") ?? "."
         // The parser has checked the range.
         let port = UInt16(context.values.number("port") ?? 0)
         let identity: TLSIdentity?
@@ -119,6 +137,12 @@ extension AssetsTool {
         guard let value = result.withLock({ $0 }) else { preconditionFailure("the loop ended before its work") }
         return value
     }
+}
+
+/// A line of the catalogue.
+private struct ListedFault: Encodable {
+    var fault: String
+    var summary: String
 }
 
 /// Where the server is.
@@ -199,7 +223,7 @@ extension Failure {
         case .certificate: self.init(error.description)
         case .fault:
             self.init(
-                error.description, remedy: "see 'backgroundassets serve --help'", status: ExitStatus.usage)
+                error.description, remedy: "see 'backgroundassets serve --list-faults'", status: ExitStatus.usage)
         }
     }
 }

@@ -1,4 +1,5 @@
 // Everything `backgroundassets` understands: parser, help, man page and completion are made from this table.
+internal import AssetsModel
 package import CommandLineKit
 
 extension AssetsTool {
@@ -13,7 +14,7 @@ extension AssetsTool {
                 + "of JSON on standard output, and a failure one line of JSON on standard error with its code, reason "
                 + "and remedy.",
         ],
-        verbs: [install, launch, apps, downloads, journal, uninstall, settings, serve],
+        verbs: [install, launch, apps, downloads, journal, `extension`, uninstall, settings, doctor, serve],
         options: [
             Option(
                 "device", "The device to talk to: the folder that holds it. Without it, the user's own device.",
@@ -73,24 +74,58 @@ extension AssetsTool {
         ],
         examples: [Remark("backgroundassets journal com.example.sample --follow", "Watch one app.")])
 
+    private static let `extension` = Verb(
+        "extension", "Show what an app's extension may use and what it used",
+        arguments: [bundleIdentifier(.required)],
+        details: [
+            "Its state, what it used of its runtime of the past day, and its last runs, the last first: the entry points "
+                + "that were called, the runtime that counted, and the most memory of its own.",
+            "Runtime counts while an entry point runs, and while the extension has or waits for exclusive control. Memory "
+                + "is what no file holds: pages that it shares with a file, as of a manifest read with .mappedIfSafe, are "
+                + "free.",
+            "Warnings name limits that a run came close to: memory or runtime from half of the limit on, size where "
+                + "the app's containers hold more than BAMaxInstallSize and BAEssentialMaxInstallSize declare.",
+        ],
+        examples: [Remark("backgroundassets extension com.example.sample", "See how close it comes to its limits.")])
+
     private static let uninstall = Verb(
         "uninstall", "Remove an app with its containers and downloads", arguments: [bundleIdentifier(.required)])
 
     private static let settings = Verb(
         "settings", "Show the device's settings, or change one",
         arguments: [
-            Argument("setting", "What to show or change.", kind: .choice(["developer-mode"]), count: .optional),
-            Argument("value", "What it shall be.", kind: .choice(["on", "off"]), count: .optional),
+            Argument(
+                "setting", "What to show or change.", kind: .choice(DeviceSettings.Name.allCases.map(\.rawValue)),
+                count: .optional),
+            Argument("value", "What it shall be.", count: .optional),
         ],
         details: [
-            "Developer Mode admits unsigned bundles, programs that only declare which app they are, and servers with "
-                + "a certificate of the development authority that 'serve' uses. Leave it off otherwise."
+            "developer-mode, on or off: admits unsigned bundles, programs that only declare which app they are, and "
+                + "servers with a certificate of the development authority that 'serve' uses. Leave it off otherwise.",
+            "proxy: the URL of a proxy (http, https, socks5 or socks5h), 'none', or 'environment' for the variables "
+                + "https_proxy, all_proxy and no_proxy of whoever starts the service, which is the default.",
+            "patience: how long a background download is tried without receiving a byte, such as 15min or 7d; 24h is "
+                + "the default.",
+            "free-space: what background downloads leave free on the disk, such as 2GiB; others go down to half of it. "
+                + "The default is a twentieth, at least 1 GiB, at most 10 GiB and at most a quarter of the disk.",
         ],
-        examples: [Remark("backgroundassets settings developer-mode on", "Turn Developer Mode on.")])
+        examples: [
+            Remark("backgroundassets settings developer-mode on", "Turn Developer Mode on."),
+            Remark("backgroundassets settings proxy http://proxy.example.com:3128", "Use a proxy."),
+        ])
+
+    private static let doctor = Verb(
+        "doctor", "Say what this machine lacks",
+        options: [Option("sandbox", "The sandbox of extensions, layer by layer; what is also said without this.")],
+        details: [
+            "A layer that is missing makes extensions less closed off than they are meant to be; what that means is said "
+                + "in a line each. The exit status is 1 where a layer is missing."
+        ],
+        examples: [Remark("backgroundassets doctor --sandbox", "See what holds extensions on this machine.")])
 
     private static let serve = Verb(
         "serve", "Serve a folder over https for development",
-        arguments: [Argument("directory", "The folder to serve.", kind: .folder)],
+        arguments: [Argument("directory", "The folder to serve.", kind: .folder, count: .optional)],
         options: [
             Option(
                 "port", "The port to listen on; without it any free one.", value: "number", kind: .number(0...65535)),
@@ -99,19 +134,21 @@ extension AssetsTool {
                 "fault", "Make answers fail in a chosen way; may be given more than once.", value: "rule",
                 repeats: true),
             Option("http", "Serve without encryption."),
+            Option("list-faults", "List the faults that there are, and serve nothing."),
         ],
         details: [
             "Prints the address and the certificate authority's file, then every request, until Ctrl-C. A device in "
                 + "Developer Mode trusts that authority. It can speak for localhost, names below .localhost and .test, "
                 + "127.0.0.1 and ::1.",
-            "A fault rule is a path pattern, a colon and an action: a status such as 503 (or 503@5 with Retry-After), "
-                + "close@BYTES, stall@BYTES, rate=BYTES a second, or noranges; an xN at the end limits it to the "
-                + "first N requests. BYTES takes units such as 64KiB or 5MB.",
+            "A fault rule is a path pattern, a colon and a fault of the list that --list-faults prints, with its value "
+                + "behind @: a status such as 503 (or 503@5 with Retry-After), close@BYTES, rate@BYTES a second, "
+                + "noranges. An xN at the end limits it to the first N requests. BYTES takes units such as 64KiB or "
+                + "5MB. The pattern of a fault of TLS is matched against the host that the client names.",
         ],
         examples: [
             Remark("backgroundassets serve assets --port 8443", "Serve the folder assets."),
             Remark(
-                "backgroundassets serve assets --fault 'video.mp4:503x2' --fault '*:rate=5MiB'",
+                "backgroundassets serve assets --fault 'video.mp4:503x2' --fault '*:rate@5MiB'",
                 "Refuse a file twice, and be slow."),
         ])
 

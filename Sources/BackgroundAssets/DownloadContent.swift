@@ -25,9 +25,12 @@ struct DownloadContent: Hashable, Sendable {
     var size: Int64
     var priority: Int
     var kind: Kind
+    /// What the file must come to; the service refuses another number of bytes than 32.
+    var sha256: [UInt8]?
 
     init(
-        identifier: String, request: URLRequest, group: String, isEssential: Bool, size: Int64, priority: Int
+        identifier: String, request: URLRequest, group: String, isEssential: Bool, size: Int64, priority: Int,
+        sha256: [UInt8]? = nil
     ) {
         self.identifier = identifier
         uniqueIdentifier = UUID().uuidString
@@ -42,6 +45,7 @@ struct DownloadContent: Hashable, Sendable {
         self.size = size
         self.priority = priority
         kind = .url
+        self.sha256 = sha256
     }
 
     init(_ wire: WireDownload) {
@@ -57,13 +61,31 @@ struct DownloadContent: Hashable, Sendable {
         size = wire.size
         priority = Int(clamping: wire.priority)
         kind = Kind(rawValue: wire.kind) ?? .url
+        sha256 = wire.sha256.map { Self.bytes($0) }
     }
 
     func wire(state: BADownload.State) -> WireDownload {
         WireDownload(
             identifier: identifier, uniqueIdentifier: uniqueIdentifier, url: url, method: method, headers: headers,
             body: Data(body).base64EncodedString(), group: group, essential: isEssential, size: size,
-            priority: Int64(priority), kind: kind.rawValue, state: Int64(state.rawValue))
+            priority: Int64(priority), kind: kind.rawValue, state: Int64(state.rawValue),
+            sha256: sha256.map { Self.digits($0) })
+    }
+
+    /// Two digits for each byte.
+    private static func digits(_ bytes: [UInt8]) -> String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    /// Empty for what are no pairs of digits.
+    private static func bytes(_ digits: String) -> [UInt8] {
+        let values = digits.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
+        guard values.count % 2 == 0 else { return [] }
+        let bytes = stride(from: 0, to: values.count, by: 2).compactMap { place -> UInt8? in
+            guard let high = values[place], let low = values[place + 1] else { return nil }
+            return UInt8(high << 4 | low)
+        }
+        return bytes.count == values.count / 2 ? bytes : []
     }
 
     /// Bytes of a message around the texts of one download: names of members, numbers, the message itself.
@@ -76,7 +98,7 @@ struct DownloadContent: Hashable, Sendable {
         let escaped = texts.reduce(0) { sum, text in
             sum + text.utf8.reduce(16) { $0 + ($1 < 0x20 || $1 == 0x22 || $1 == 0x5C || $1 == 0x7F ? 6 : 1) }
         }
-        return escaped + (body.count + 2) / 3 * 4 + Self.overheadMax
+        return escaped + (body.count + 2) / 3 * 4 + 2 * (sha256?.count ?? 0) + Self.overheadMax
     }
 
     /// Why this download cannot even be put into a message; `nil` when it can.
@@ -118,6 +140,8 @@ extension DownloadContent {
         static let priority = "priority"
         static let kind = "kind"
         static let state = "state"
+        /// Only where there is one.
+        static let sha256 = "SHA256"
 
         static let all = [
             identifier, uniqueIdentifier, url, method, headerNames, headerValues, body, group, essential, size,
@@ -140,6 +164,7 @@ extension DownloadContent {
         coder.encode(Int64(priority), forKey: Key.priority)
         coder.encode(kind.rawValue as NSString, forKey: Key.kind)
         coder.encode(Int64(state.rawValue), forKey: Key.state)
+        if let sha256 { coder.encode(Data(sha256) as NSData, forKey: Key.sha256) }
     }
 
     /// The values of an archive, and the state it was written in; `nil` when there are none.
@@ -159,6 +184,11 @@ extension DownloadContent {
             let group = text(Key.group), let kind = text(Key.kind),
             let bytes = coder.decodeObject(of: NSData.self, forKey: Key.body)
         else { return nil }
+        var sha256: [UInt8]?
+        if coder.containsValue(forKey: Key.sha256) {
+            guard let data = coder.decodeObject(of: NSData.self, forKey: Key.sha256) else { return nil }
+            sha256 = [UInt8](data as Data)
+        }
         let wire = WireDownload(
             identifier: identifier, uniqueIdentifier: unique, url: url, method: method,
             headers: zip(names, values).map { WireHeaderField(name: $0, value: $1) },
@@ -166,7 +196,9 @@ extension DownloadContent {
             essential: coder.decodeBool(forKey: Key.essential), size: coder.decodeInt64(forKey: Key.size),
             priority: coder.decodeInt64(forKey: Key.priority), kind: kind, state: 0)
         let state = BADownload.State(rawValue: Int(clamping: coder.decodeInt64(forKey: Key.state))) ?? .created
-        return (DownloadContent(wire), state)
+        var content = DownloadContent(wire)
+        content.sha256 = sha256
+        return (content, state)
     }
 }
 

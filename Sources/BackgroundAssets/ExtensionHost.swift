@@ -16,6 +16,7 @@ extension BADownloaderExtension {
             Diagnostics.warn("\(AppExtensionError.notStartedByService("the asset service"))")
             exit(EX_USAGE)
         }
+        SecondStage.enter()
         StandardOutput.sendLineByLine()
         RepairProbe.checkAtStart()
         let host = ExtensionHost(Self(), socket: Descriptor(owning: InheritedDescriptor.entryPoints)) {

@@ -28,6 +28,13 @@ final class ManagerSession: Sendable {
         let connection: ServiceConnection
     }
 
+    /// The answer to a message.
+    struct Ended {
+        let session: String
+        let number: Int64
+        let isHandled: Bool
+    }
+
     struct Content {
         var stream: Stream?
         var controls = ControlTable()
@@ -38,6 +45,8 @@ final class ManagerSession: Sendable {
         /// Attempts to open a lost stream in a row.
         var attempts = 0
         var isRetryPlanned = false
+        /// Callbacks that have ended and that the service has not been told of.
+        var ended: [Ended] = []
         /// Announcements that the work queue has not come to yet.
         var announcements = 0
         var isClosed = false
@@ -247,13 +256,31 @@ final class ManagerSession: Sendable {
 
     /// Answers a message once its callback has ended. Never blocks.
     private func answer(_ number: Int64, session: String, isHandled: Bool) {
-        answers.async {
-            // A service that died asks again after it came back; there is nobody to tell.
-            _ = try? self.requests.call(
-                ManagerInterface.Answer.self,
-                ManagerInterface.Answer.Parameters(session: session, number: number, handled: isHandled))
+        let isFirst = content.withLock { content in
+            content.ended.append(Ended(session: session, number: number, isHandled: isHandled))
+            return content.ended.count == 1
         }
+        if isFirst { answers.async { self.answerAll() } }
         if callbacks.delegate == nil { delegateChanged() }
+    }
+
+    /// Tells the service of all callbacks that have ended by now. On the queue of answers.
+    private func answerAll() {
+        var left = content.withLock { content in
+            defer { content.ended = [] }
+            return content.ended[...]
+        }
+        while let session = left.first?.session {
+            let together = left.prefix(WireLimit.pageMax).prefix { $0.session == session }
+            left = left.dropFirst(together.count)
+            // A service that died asks again after it came back; there is nobody to tell.
+            _ = try? requests.call(
+                ManagerInterface.Answer.self,
+                ManagerInterface.Answer.Parameters(
+                    session: session, handled: together.filter(\.isHandled).map(\.number),
+                    notHandled: together.filter { !$0.isHandled }.map(\.number)),
+                isWaitedFor: false)
+        }
     }
 }
 

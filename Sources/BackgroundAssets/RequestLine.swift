@@ -29,9 +29,15 @@ final class RequestLine: Sendable {
     }
 
     /// Calls a method that may be called twice without harm.
-    func call<M: WireMethod>(_ method: M.Type, _ parameters: M.Parameters) throws -> M.Reply {
+    ///
+    /// - Parameter isWaitedFor: Whether the caller has nothing else to do than to wait for the reply.
+    func call<M: WireMethod>(
+        _ method: M.Type, _ parameters: M.Parameters, isWaitedFor: Bool = true
+    ) throws -> M.Reply {
         var wasRepeated = false
-        return try call(method, parameters, wasRepeated: &wasRepeated)
+        return try perform(wasRepeated: &wasRepeated) { connection throws(ClientError) in
+            try connection.call(method, parameters, isWaitedFor: isWaitedFor)
+        }
     }
 
     /// Calls a method if it can be called now: nil when another call is under way or there is no connection.

@@ -6,7 +6,8 @@ extension Tool {
         let function = "_" + String(name.map { $0.isLetter || $0.isNumber ? $0 : "_" })
         let global = (options + Self.builtIn).map { "--\($0.name)" }.joined(separator: " ")
         // Words that take the next word as their value, so that it is not mistaken for the verb.
-        let valued = (options + Self.builtIn + verbs.flatMap(\.options)).filter { $0.value != nil }
+        let own = action?.options ?? []
+        let valued = (own + options + Self.builtIn + verbs.flatMap(\.options)).filter { $0.value != nil }
         var lines = [
             "# bash completion for \(name)",
             "\(function)() {",
@@ -24,10 +25,12 @@ extension Tool {
             "    case $previous in",
         ]
         for option in distinct(valued) {
-            lines.append("        --\(option.name)) \(reply(option.kind)); return ;;")
+            let short = option.short.map { "-\($0)|" } ?? ""
+            lines.append("        \(short)--\(option.name)) \(reply(option.kind)); return ;;")
         }
         lines += ["    esac", "    case $verb in"]
-        lines.append("        '') \(words((verbs.map(\.name) + [global]).joined(separator: " "))) ;;")
+        let first = verbs.map(\.name) + own.map { "--\($0.name)" } + [global]
+        lines.append("        '') \(words(first.joined(separator: " "))) ;;")
         for verb in verbs {
             let own = (verb.options.map { "--\($0.name)" } + [global]).joined(separator: " ")
             lines.append("        \(verb.name))")
@@ -42,7 +45,8 @@ extension Tool {
     }
 
     private func pattern(_ options: [Option]) -> String {
-        distinct(options).map { "--\($0.name)" }.joined(separator: "|") + ")"
+        distinct(options).flatMap { ($0.short.map { ["-\($0)"] } ?? []) + ["--\($0.name)"] }
+            .joined(separator: "|") + ")"
     }
 
     private func distinct(_ options: [Option]) -> [Option] {

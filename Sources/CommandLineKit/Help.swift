@@ -3,7 +3,7 @@
 extension Tool {
     /// The help of the tool, or of one of its verbs, for a terminal `width` columns wide.
     package func help(for verb: Verb? = nil, width: Int = 80) -> String {
-        let page = verb.map { verbHelp($0, width: width) } ?? toolHelp(width: width)
+        let page = (verb ?? action).map { verbHelp($0, width: width) } ?? toolHelp(width: width)
         return page.joined(separator: "\n") + "\n"
     }
 
@@ -20,11 +20,11 @@ extension Tool {
 
     private func verbHelp(_ verb: Verb, width: Int) -> [String] {
         var lines = [verb.summary + ".", ""]
-        lines += wrap("Usage: \(name) \(verb.usage)", width: width, indent: 7)
+        lines += wrap("Usage: " + (action == nil ? "\(name) " : "") + verb.usage, width: width, indent: 7)
         lines += [""]
         for paragraph in verb.details { lines += wrap(paragraph, width: width) + [""] }
         lines += section("Arguments", verb.arguments.map { Remark("<\($0.name)>", $0.summary) }, width: width)
-        let own = verb.options + options
+        let own = verb.options + options + (action == nil ? [] : Self.builtIn)
         lines += section("Options", own.map { Remark($0.form, $0.summary) }, width: width)
         if !verb.examples.isEmpty {
             lines += ["Examples:"]

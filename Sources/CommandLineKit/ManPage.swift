@@ -8,13 +8,18 @@ extension Tool {
         page.section("NAME")
         page.text("\(name) - \(summary.prefix(1).lowercased() + summary.dropFirst())")
         page.section("SYNOPSIS")
-        page.synopsis(name, "[options] <verb> ...")
+        page.synopsis(name, action == nil ? "[options] <verb> ..." : "[options]")
         page.section("DESCRIPTION")
         for paragraph in description { page.paragraph(paragraph) }
-        page.section("VERBS")
-        for verb in verbs { page.add(verb, tool: name) }
+        if let action {
+            for paragraph in action.details { page.paragraph(paragraph) }
+        } else {
+            page.section("VERBS")
+            for verb in verbs { page.add(verb, tool: name) }
+        }
         page.section("OPTIONS")
-        for option in options + Self.builtIn { page.item(option.form, option.summary) }
+        for option in (action?.options ?? []) + options + Self.builtIn { page.item(option.form, option.summary) }
+        page.remarks("EXAMPLES", action?.examples ?? [])
         page.section("EXIT STATUS")
         for row in exitStatuses { page.item(String(row.status), row.meaning) }
         page.remarks("ENVIRONMENT", environment)

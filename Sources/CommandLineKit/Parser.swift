@@ -64,18 +64,17 @@ private struct Parser {
     init(tool: Tool, words: [String]) {
         self.tool = tool
         self.words = words[...]
+        verb = tool.action
     }
 
     mutating func run() throws(UsageMistake) -> Request {
         while let word = words.popFirst() {
             if word == "--" {
                 try takeRest()
-            } else if word == "-h" {
-                wantsHelp = true
             } else if word.hasPrefix("--") {
                 if let answer = try takeOption(word) { return answer }
             } else if word.hasPrefix("-") && word != "-" {
-                throw mistake("there is no option '\(word)'", "options are written out, as in --device")
+                if let answer = try takeOption(try writtenOut(word)) { return answer }
             } else if verb == nil {
                 guard let found = tool.verb(named: word) else { throw unknownVerb(word) }
                 verb = found
@@ -83,7 +82,7 @@ private struct Parser {
                 try takeArgument(word)
             }
         }
-        if wantsHelp { return .help(verb) }
+        if wantsHelp { return .help(tool.action == nil ? verb : nil) }
         guard let verb else {
             throw UsageMistake("nothing to do: no verb was given", nextStep: "'\(tool.name) --help' lists the verbs")
         }
@@ -95,6 +94,16 @@ private struct Parser {
     }
 
     // MARK: Pieces
+
+    /// The long form of an option of one letter.
+    private func writtenOut(_ word: String) throws(UsageMistake) -> String {
+        let letter = word.dropFirst()
+        guard letter.count == 1, let option = known.first(where: { $0.short == letter.first }) else {
+            let example = (tool.options.first ?? known.first).map { ", as in --\($0.name)" } ?? ""
+            throw mistake("there is no option '\(word)'", "options are written out" + example)
+        }
+        return "--" + option.name
+    }
 
     private mutating func takeOption(_ word: String) throws(UsageMistake) -> Request? {
         let body = word.dropFirst(2)
@@ -185,7 +194,8 @@ private struct Parser {
     }
 
     private func mistake(_ problem: String, _ nextStep: String?) -> UsageMistake {
-        let help = (["see '\(tool.name)"] + (verb.map { [$0.name] } ?? []) + ["--help'"]).joined(separator: " ")
+        let words = tool.action == nil ? verb.map { [$0.name] } ?? [] : []
+        let help = (["see '\(tool.name)"] + words + ["--help'"]).joined(separator: " ")
         return UsageMistake(problem, nextStep: nextStep ?? help)
     }
 }

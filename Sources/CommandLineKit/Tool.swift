@@ -10,6 +10,8 @@ package struct Tool: Sendable {
     /// Paragraphs for the man page.
     package var description: [String]
     package var verbs: [Verb]
+    /// What a tool does that has only one thing to do and no word for it; it bears the tool's name.
+    package var action: Verb?
     /// Options that every verb takes, before or after its name.
     package var options: [Option]
     package var exitStatuses: [ExitStatusRow]
@@ -28,6 +30,7 @@ package struct Tool: Sendable {
         self.summary = summary
         self.description = description
         self.verbs = verbs
+        action = nil
         self.options = options
         self.exitStatuses = exitStatuses
         self.environment = environment
@@ -35,11 +38,22 @@ package struct Tool: Sendable {
         self.seeAlso = seeAlso
     }
 
+    /// A tool without verbs.
+    package init(
+        action: Verb, version: String, description: [String], options: [Option] = [], exitStatuses: [ExitStatusRow],
+        environment: [Remark] = [], files: [Remark] = [], seeAlso: [String] = []
+    ) {
+        self.init(
+            name: action.name, version: version, summary: action.summary, description: description, verbs: [],
+            options: options, exitStatuses: exitStatuses, environment: environment, files: files, seeAlso: seeAlso)
+        self.action = action
+    }
+
     package func verb(named name: String) -> Verb? { verbs.first { $0.name == name } }
 
     /// The options that the parser itself answers.
     static let builtIn: [Option] = [
-        Option("help", "Explain the tool, or the verb it stands beside."),
+        Option("help", short: "h", "Explain the tool, or the verb it stands beside."),
         Option("version", "Print the version."),
         Option(
             "generate", "Print a text made from this tool's table, for packages: its man page or its bash completion.",
@@ -129,6 +143,8 @@ package struct Argument: Sendable {
 package struct Option: Sendable {
     /// Without the dashes.
     package var name: String
+    /// One letter for it, as in `-h`.
+    package var short: Character?
     /// What help calls the value; nil for a switch.
     package var value: String?
     package var kind: ValueKind
@@ -136,18 +152,21 @@ package struct Option: Sendable {
     package var summary: String
 
     package init(
-        _ name: String, _ summary: String, value: String? = nil, kind: ValueKind = .text, repeats: Bool = false
+        _ name: String, short: Character? = nil, _ summary: String, value: String? = nil, kind: ValueKind = .text,
+        repeats: Bool = false
     ) {
         self.name = name
+        self.short = short
         self.value = value
         self.kind = kind
         self.repeats = repeats
         self.summary = summary
     }
 
-    /// `--port <number>`.
-    package var form: String { value.map { "--\(name) <\($0)>" } ?? "--\(name)" }
-    package var usage: String { "[\(form)]" + (repeats ? "..." : "") }
+    /// `--port <number>`, or `-p, --port <number>`.
+    package var form: String { (short.map { "-\($0), " } ?? "") + long }
+    package var usage: String { "[\(long)]" + (repeats ? "..." : "") }
+    private var long: String { value.map { "--\(name) <\($0)>" } ?? "--\(name)" }
 }
 
 /// A thing and what is to be said of it: an example, a variable, a file.

@@ -35,7 +35,8 @@ import Testing
         for _ in range(int(mode)):
             c, _ = s.accept()
             if not c.recv(10000): continue
-            reply = {"device": os.getcwd(), "root": root, "version": "1", "process": os.getppid(), "developer_mode": False}
+            reply = {"device": os.getcwd(), "root": root, "version": "1", "process": os.getppid(), "developer_mode": False,
+                "settings": []}
             c.sendall(json.dumps({"parameters": reply}).encode() + b"\\0")
         """
 

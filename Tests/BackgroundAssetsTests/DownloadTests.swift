@@ -107,6 +107,44 @@ internal import Testing
         #expect(read.state == .downloading)
     }
 
+    @Test("What a file must come to goes along: to the service, into archives and copies, and back")
+    func sha256() throws {
+        let bytes = Data((0..<32).map { UInt8($0 * 8) })
+        let original = BAURLDownload(
+            identifier: "a", request: makeRequest(), essential: true, fileSize: 9, applicationGroupIdentifier: "g",
+            sha256: bytes)
+        #expect(original.priority == .default)
+        let wire = original.content.wire(state: .created)
+        #expect(wire.sha256 == "0008101820283038404850586068707880889098a0a8b0b8c0c8d0d8e0e8f0f8")
+        #expect(DownloadContent(wire) == original.content)
+        let copy: BAURLDownload = original.removingEssential()
+        #expect(copy.content.sha256 == Array(bytes) && copy != original)
+        let data = try NSKeyedArchiver.archivedData(withRootObject: original, requiringSecureCoding: true)
+        let read = try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: BAURLDownload.self, from: data))
+        #expect(read == original && read.content == original.content)
+        #expect(makeDownload().content.wire(state: .created).sha256 == nil)
+    }
+
+    @Test("An archive from before digests, and one that holds something else in its place")
+    func archivedDigest() throws {
+        let plain = makeDownload()
+        let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+        plain.encode(with: archiver)
+        archiver.encode("no data" as NSString, forKey: "SHA256")
+        archiver.finishEncoding()
+        let unarchiver = try NSKeyedUnarchiver(forReadingFrom: archiver.encodedData)
+        unarchiver.decodingFailurePolicy = .setErrorAndReturn
+        #expect(BAURLDownload(coder: unarchiver) == nil)
+    }
+
+    @Test(
+        "Digits that are none are bytes of a wrong number, which the service refuses", arguments: ["", "0", "0g", "é"])
+    func spoiltDigits(text: String) {
+        var wire = makeWire()
+        wire.sha256 = text
+        #expect(DownloadContent(wire).sha256 == [])
+    }
+
     @Test("An archive that holds something else makes no download")
     func brokenArchive() throws {
         let archiver = NSKeyedArchiver(requiringSecureCoding: true)

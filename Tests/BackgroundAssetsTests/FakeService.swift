@@ -163,7 +163,9 @@ final class FakeService: ServiceConnector {
             call.reply(ManagerInterface.SetDelegate.self, Nothing())
         case ManagerInterface.Answer.name:
             let parameters = try call.parameters(ManagerInterface.Answer.self)
-            asked.add(.answer(parameters.session, parameters.number, parameters.handled))
+            for number in (parameters.handled + parameters.notHandled).sorted() {
+                asked.add(.answer(parameters.session, number, parameters.handled.contains(number)))
+            }
             call.reply(ManagerInterface.Answer.self, Nothing())
         case ManagerInterface.AcquireControl.name:
             let parameters = try call.parameters(ManagerInterface.AcquireControl.self)

@@ -1,6 +1,18 @@
 // A small tool that has one of everything, so that the tests do not depend on the words of a real one.
 import CommandLineKit
 
+/// A tool with one thing to do, and short options.
+let single = Tool(
+    action: Verb(
+        "ladle", "Serve soup",
+        options: [
+            Option("bowls", short: "b", "How many.", value: "number", kind: .number(1...9)),
+            Option("hot", short: "t", "Heat it before."),
+            Option("soup", "Which.", value: "name", kind: .choice(["pea", "leek"])),
+        ],
+        details: ["Takes the soup from the pot."], examples: [Remark("ladle -b 2", "Two bowls.")]),
+    version: "3", description: ["ladle is for soup."], exitStatuses: [ExitStatusRow(0, "Done.")])
+
 let example = Tool(
     name: "kitchen",
     version: "1.2",

@@ -4,6 +4,19 @@ import Testing
 
 @Suite("Texts made from the table")
 struct GeneratedTextTests {
+    @Test("Help and man page of a tool without verbs are about its options, with their letters")
+    func withoutVerbs() {
+        let help = single.help()
+        #expect(help.hasPrefix("Serve soup.\n\nUsage: ladle [--bowls <number>] [--hot] [--soup <name>]"), "\(help)")
+        #expect(help.contains("-b, --bowls <number>") && help.contains("-h, --help") && !help.contains("<verb>"))
+        let man = single.manPage()
+        #expect(man.contains(".B \\-b, \\-\\-bowls <number>") && !man.contains(".SH VERBS"), "\(man)")
+        #expect(man.contains("Takes the soup from the pot.") && man.contains(".SH EXAMPLES"))
+        let completion = single.bashCompletion()
+        #expect(completion.contains("-b|--bowls|--soup|--generate)"), "\(completion)")
+        #expect(completion.contains("--bowls --hot --soup --help"))
+    }
+
     @Test("The tool's help lists verbs and options and says where to read on")
     func toolHelp() {
         let expected = """
@@ -19,7 +32,7 @@ struct GeneratedTextTests {
             Options:
               --room <folder>    The kitchen to use.
               --json             Print JSON.
-              --help             Explain the tool, or the verb it stands beside.
+              -h, --help         Explain the tool, or the verb it stands beside.
               --version          Print the version.
               --generate <what>  Print a text made from this tool's table, for packages: its
                                  man page or its bash completion.

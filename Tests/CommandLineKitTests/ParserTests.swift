@@ -9,6 +9,31 @@ struct ParserTests {
         return (verb.name, values)
     }
 
+    @Test("A tool without verbs takes its options at once, also by their letters")
+    func withoutVerbs() throws {
+        guard case .run(let verb, let values) = try single.parse(["-b", "2", "-t", "--soup=pea"]) else {
+            Issue.record("not run")
+            return
+        }
+        #expect(verb.name == "ladle" && values.number("bowls") == 2 && values.has("hot"))
+        #expect(values.option("soup") == "pea")
+        for words in [["-h"], ["--help"], ["-t", "-h"]] {
+            guard case .help(nil) = try single.parse(words) else {
+                Issue.record("no help for \(words)")
+                continue
+            }
+        }
+        for (words, message) in [
+            (["-x"], "there is no option '-x'"), (["-bt"], "there is no option '-bt'"),
+            (["-b"], "'--bowls' needs a value"),
+            (["-b", "10"], "--bowls needs a whole number from 1 to 9"), (["pea"], "'pea' is one argument too many"),
+            (["-b", "1", "--bowls", "2"], "given twice"), (["--bowl", "1"], "did you mean '--bowls'"),
+        ] {
+            #expect(throws: UsageMistake.self) { try single.parse(words) }
+            do { _ = try single.parse(words) } catch { #expect("\(error)".contains(message), "\(error)") }
+        }
+    }
+
     @Test("Arguments and options may stand in any order around the verb")
     func order() throws {
         let (verb, found) = try values(
@@ -73,7 +98,7 @@ struct ParserTests {
             ),
             (["cook", "eggs", "--minutes", "3", "--minutes", "4"], "'--minutes' was given twice; keep one of them"),
             (["cook", "eggs", "--quick=yes"], "'--quick' takes no value; write it alone"),
-            (["cook", "-q"], "there is no option '-q'; options are written out, as in --device"),
+            (["cook", "-q"], "there is no option '-q'; options are written out, as in --room"),
             (
                 ["--generate", "zsh"],
                 "--generate takes 'man' or 'bash-completion', not 'zsh'; see 'kitchen --help'"

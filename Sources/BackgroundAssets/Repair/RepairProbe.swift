@@ -11,16 +11,22 @@ internal import Foundation
 enum RepairProbe {
     /// No file has such a name, so Foundation itself refuses it without touching anything.
     private static let question = URL(string: "backgroundassets-repair:probe")
+    /// The same for reading, which other schemes would take to the network.
+    private static let unread = URL(fileURLWithPath: "/dev/null/backgroundassets-repair", isDirectory: false)
+    /// What reading it gives where the reader is ours.
+    static let readAnswer = Data("ours".utf8)
 
     /// Whether replacing that item is meant as the question.
     static func answers(_ url: URL) -> Bool { url.scheme == "backgroundassets-repair" }
+    /// Whether reading that file is.
+    static func answers(reading url: URL) -> Bool { url == unread }
 
     /// Asked once: nothing changes it while the process runs.
     static let isActive: Bool = {
         guard crepair_has_joined(), let question else { return false }
         let answer = try? FileManager.default.replaceItemAt(
             question, withItemAt: question, backupItemName: nil, options: [])
-        return answer != nil
+        return answer != nil && (try? Data(contentsOf: unread, options: .mappedIfSafe)) == readAnswer
     }()
 
     private static let warned = Guarded(false)
