@@ -274,8 +274,8 @@ extension FixtureAppProcess {
             #expect(waiting.state == "waiting" && waiting.reason == "challenge")
             #expect(waiting.detail.contains("localhost:\(basic.port)"))
             try await device.kill()
-            // The app's manager comes back by itself and hears the new question.
-            try await device.start(developerMode: false)
+            // The app's manager comes back by itself, with a service that it or we start, and hears the new question.
+            try await device.follow()
             let finished = try await app.event("finished")
             #expect(finished.bytes == 100_000)
             #expect(app.challenges.map(\.failures) == [0, 0])

@@ -80,7 +80,7 @@ import Testing
                     turnstile.letPass()
                 } else {
                     try await device.row("download-began") { $0.detail.contains("slow.pack") }
-                    let process = try #require(try device.extensionRecords("control").last?.process)
+                    let process = try #require(try await device.extensionProcess())
                     kill(process, SIGKILL)
                 }
                 let control = try await app.event("control", from: place)

@@ -118,7 +118,7 @@ import Testing
         for record in finished {
             #expect(record.path?.hasPrefix(device.container() + "/Library/Caches/.BackgroundAssets/") == true)
             #expect(record.download?.state == 3)
-            #expect(record.process != request.process)
+            #expect(record.run != request.run)
         }
     }
 

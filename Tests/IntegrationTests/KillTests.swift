@@ -108,14 +108,14 @@ import Testing
             let bundle = FixtureBundle(manifestURL: try server.put("manifest.json", plan.encoded()))
             let install = try device.tool(["install", try bundle.write(to: device.folder)])
             try await device.row("extension-output") { $0.detail == "asked" }
-            let process = try #require(try device.extensionRecords("request").first?.process)
+            let process = try #require(try await device.extensionProcess())
             if signal == SIGKILL { try await device.kill() } else { _ = try await device.terminate() }
             try await Processes.gone(process)
             #expect(try await install.result().exit == .exited(0))
             try await device.follow()
             try await device.until("the file is in place") { device.asset("a.pack") != nil }
             let requests = try device.extensionRecords("request")
-            #expect(requests.count == 2 && Set(requests.map(\.process)).count == 2)
+            #expect(requests.count == 2 && Set(requests.map(\.run)).count == 2)
             // The manifest was kept.
             #expect(server.requests(of: "manifest.json").count == 1)
             #expect(server.requests(of: "a.pack").count == 1)

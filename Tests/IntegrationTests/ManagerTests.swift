@@ -238,6 +238,8 @@ import Testing
                 (FixtureItem("two", url: item.url, size: 5, essential: true), 109, "essential"),
                 (FixtureItem("", url: item.url), 102, "identifier is empty"),
                 (FixtureItem("two", url: item.url, size: -1), 102, "negative"),
+                (FixtureItem("two", url: item.url, sha256: Data(count: 31)), 102, "31 bytes, not 32"),
+                (FixtureItem("two", url: item.url, sha256: Data()), 102, "0 bytes, not 32"),
             ]
             for (item, code, word) in cases {
                 for verb in ["schedule", "foreground"] {
@@ -369,7 +371,7 @@ import Testing
             #expect(records.allSatisfy { $0.bytes == 1000 })
             // What was in memory is gone each time, what was in the container is there: it ends the crashes.
             #expect(records.map(\.count) == [1, 1, 1])
-            #expect(Set(records.map(\.process)).count == 3)
+            #expect(Set(records.map(\.run)).count == 3)
             #expect(device.rows("extension-ended").filter { $0.reason == "crash" }.count == 2)
             #expect(device.asset("base.pack")?.count == 1000)
             await server.stop()

@@ -94,7 +94,7 @@ import Testing
                     print(kind, event["written"])
                 elif kind == "finished":
                     print(kind, os.path.getsize(event["path"]), event["download"]["unique_identifier"] == unique)
-                    calls.Answer(session, event["number"], True)
+                    calls.Answer(session, [event["number"]], [])
                     sys.exit(0)
                 else:
                     print(kind)

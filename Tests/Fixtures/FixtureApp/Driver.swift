@@ -208,6 +208,11 @@ private func currentQueueLabel() -> String {
 extension FixturePlan.Item {
     func download(group: String) throws -> BAURLDownload {
         guard let url = URL(string: url) else { throw CocoaError(.formatting) }
+        if let sha256 {
+            return BAURLDownload(
+                identifier: identifier, request: URLRequest(url: url), essential: essential, fileSize: size,
+                applicationGroupIdentifier: self.group ?? group, priority: .init(priority), sha256: sha256)
+        }
         return BAURLDownload(
             identifier: identifier, request: URLRequest(url: url), essential: essential, fileSize: size,
             applicationGroupIdentifier: self.group ?? group, priority: .init(priority))

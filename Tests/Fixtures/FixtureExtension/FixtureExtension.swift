@@ -19,6 +19,7 @@ import os.log
         let url = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
         container = url ?? URL(fileURLWithPath: "/nowhere")
         delegate = ExtensionDelegate(container)
+        storedPlan(in: container)?.die(at: .made, in: container)
         if storedPlan(in: container)?.setsDelegate == true { BADownloadManager.shared.delegate = delegate }
     }
 
@@ -41,6 +42,7 @@ import os.log
         append(record, to: container)
         guard let manifest, let plan = try? JSONDecoder().decode(FixturePlan.self, from: manifest) else { return [] }
         try? manifest.write(to: container.appendingPathComponent(FixtureName.plan), options: .atomic)
+        plan.die(at: .requestBegins, in: container)
         for line in plan.prints { print(line) }
         if let text = plan.logs {
             Logger(subsystem: "org.example", category: "fixture")
@@ -58,8 +60,25 @@ import os.log
                 hang()
             }
         case .schedule: for item in plan.followUps { schedule(item) }
+        case .addsLater: return answerAndAdd(plan)
         }
-        return Set(plan.downloads.map { item in item.download(group: group) })
+        let answer: Set<BADownload> = Set(plan.downloads.map { item in item.download(group: group) })
+        plan.die(at: .requestIsDone, in: container)
+        plan.dieSoon(at: .requestReturns, in: container)
+        return answer
+    }
+
+    /// Adds to the set that it has returned, while the service takes it.
+    private func answerAndAdd(_ plan: FixturePlan) -> Set<BADownload> {
+        let (group, container) = (group, container)
+        var answer: Set<BADownload> = Set(plan.downloads.map { $0.download(group: group) })
+        defer {
+            for item in plan.followUps { answer.insert(item.download(group: group)) }
+            var record = FixtureRecord("added")
+            record.downloads = answer.map(\.listed)
+            append(record, to: container)
+        }
+        return answer
     }
 
     func backgroundDownload(_ failedDownload: BADownload, failedWithError error: any Error) {
@@ -67,10 +86,15 @@ import os.log
         record.download = failedDownload.listed
         record.note(error)
         append(record, to: container)
-        guard let plan = storedPlan(in: container), plan.requeues, failedDownload.isEssential else { return }
-        note("scheduled", failedDownload) {
-            try BADownloadManager.shared.scheduleDownload(failedDownload.removingEssential())
+        guard let plan = storedPlan(in: container) else { return }
+        plan.die(at: .failedBegins, in: container)
+        if plan.requeues, failedDownload.isEssential {
+            note("scheduled", failedDownload) {
+                try BADownloadManager.shared.scheduleDownload(failedDownload.removingEssential())
+            }
         }
+        plan.die(at: .failedIsDone, in: container)
+        plan.dieSoon(at: .failedReturns, in: container)
     }
 
     func backgroundDownload(_ finishedDownload: BADownload, finishedWithFileURL fileURL: URL) {
@@ -89,12 +113,15 @@ import os.log
             addNumbers(plan.numbers, FixtureName.fromExtension, to: defaults)
         }
         append(record, to: container)
+        plan.die(at: .finishedBegins, in: container)
         crashIfWanted(plan)
         if let first = plan.downloads.first, first.identifier == finishedDownload.identifier { followUp(plan) }
         if plan.ignoresUnknown && !plan.downloads.contains(where: { $0.identifier == finishedDownload.identifier }) {
             return
         }
         take(fileURL, of: finishedDownload, plan)
+        plan.die(at: .finishedIsDone, in: container)
+        plan.dieSoon(at: .finishedReturns, in: container)
     }
 
     /// What the end of the first download brings with it.
@@ -125,12 +152,14 @@ import os.log
     private func take(_ file: URL, of download: BADownload, _ plan: FixturePlan) {
         switch plan.finished {
         case .move: move(file, of: download, in: container)
+        case .handle: append(handle(file, as: download.identifier, in: container), to: container)
         case .moveExclusively, .holdExclusively:
             BADownloadManager.shared.withExclusiveControl { [container] (isAcquired: Bool, error: (any Error)?) in
                 var record = FixtureRecord("control")
                 record.acquired = isAcquired
                 if let error { record.note(error) }
                 append(record, to: container)
+                plan.die(at: .controlled, in: container)
                 if plan.finished == .holdExclusively && isAcquired { passTurnstile(in: container) }
                 move(file, of: download, in: container)
             }
@@ -224,8 +253,8 @@ func storedPlan(in container: URL) -> FixturePlan? {
 private func enterOnce(_ container: URL) {
     let done = DispatchSemaphore(value: 0)
     BADownloadManager.shared.withExclusiveControl { (isAcquired: Bool, _: (any Error)?) in
-        append(line: "in \(getpid())", to: FixtureName.entries, in: container)
-        append(line: "\(isAcquired ? "out" : "never") \(getpid())", to: FixtureName.entries, in: container)
+        append(line: "in \(thisRun)", to: FixtureName.entries, in: container)
+        append(line: "\(isAcquired ? "out" : "never") \(thisRun)", to: FixtureName.entries, in: container)
         done.signal()
     }
     done.wait()
@@ -242,10 +271,15 @@ func append(_ record: FixtureRecord, to container: URL) {
 
 extension FixturePlan.Item {
     fileprivate func download(group: String) -> BAURLDownload {
-        BAURLDownload(
-            identifier: identifier, request: URLRequest(url: URL(string: url) ?? URL(fileURLWithPath: "/")),
-            essential: essential, fileSize: size, applicationGroupIdentifier: self.group ?? group,
-            priority: .init(priority))
+        let request = URLRequest(url: URL(string: url) ?? URL(fileURLWithPath: "/"))
+        if let sha256 {
+            return BAURLDownload(
+                identifier: identifier, request: request, essential: essential, fileSize: size,
+                applicationGroupIdentifier: self.group ?? group, priority: .init(priority), sha256: sha256)
+        }
+        return BAURLDownload(
+            identifier: identifier, request: request, essential: essential, fileSize: size,
+            applicationGroupIdentifier: self.group ?? group, priority: .init(priority))
     }
 }
 

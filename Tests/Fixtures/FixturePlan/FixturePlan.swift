@@ -12,10 +12,12 @@ package struct FixturePlan: Codable, Hashable, Sendable {
         package var priority = 0
         /// nil: the group of the bundle.
         package var group: String?
+        /// What the file must come to.
+        package var sha256: Data?
 
         package init(
             _ identifier: String, url: String, size: Int = 0, essential: Bool = false, priority: Int = 0,
-            group: String? = nil
+            group: String? = nil, sha256: Data? = nil
         ) {
             self.identifier = identifier
             self.url = url
@@ -23,6 +25,7 @@ package struct FixturePlan: Codable, Hashable, Sendable {
             self.essential = essential
             self.priority = priority
             self.group = group
+            self.sha256 = sha256
         }
     }
 
@@ -37,13 +40,18 @@ package struct FixturePlan: Codable, Hashable, Sendable {
         case wait
         /// Schedules `followUps` with the manager, notes what comes of it, and answers.
         case schedule
+        /// Answers, and adds `followUps` to the set that it has answered.
+        case addsLater
     }
 
     /// What `backgroundDownload(_:finishedWithFileURL:)` does.
     package enum Finished: String, Codable, Sendable {
         /// Moves the file to `Assets/<identifier>` in the container.
         case move
-        /// The same inside exclusive control.
+        /// Moves it to the temporary folder and back, then changes mode, time and attribute of what it moved, and notes
+        /// what came of all that.
+        case handle
+        /// The same as `move` inside exclusive control.
         case moveExclusively
         /// The same inside exclusive control, after waiting there for the turnstile.
         case holdExclusively
@@ -59,9 +67,24 @@ package struct FixturePlan: Codable, Hashable, Sendable {
         case exit
     }
 
+    /// A moment in the life of the extension.
+    package enum Death: String, Codable, Sendable, CaseIterable {
+        /// It is being made, before anybody has called it.
+        case made
+        /// In each of the callbacks: as it begins, when it has done its work, and around its return.
+        case requestBegins, requestIsDone, requestReturns
+        case finishedBegins, finishedIsDone, finishedReturns
+        case failedBegins, failedIsDone, failedReturns
+        case challengeBegins, challengeIsDone, challengeReturns
+        /// Inside exclusive control that the callback has asked for.
+        case controlled
+    }
+
     package var downloads: [Item] = []
     package var request = Request.answer
     package var finished = Finished.move
+    /// Where it is killed, once each.
+    package var dies: [Death] = []
     /// Deaths by abort() in the callback of finished downloads before the first that returns.
     package var crashes = 0
     /// Scheduled in the callback of the first finished download, or in the content request where that says so.
@@ -96,12 +119,16 @@ package struct FixturePlan: Codable, Hashable, Sendable {
     package func encoded() throws -> Data { try JSONEncoder().encode(self) }
 }
 
+/// Tells this process from all others.
+package let thisRun = Int32.random(in: 1...Int32.max)
+
 /// One line that app or extension writes: what happened there.
 package struct FixtureRecord: Codable, Hashable, Sendable {
     /// "request", "finished", "failed", "began", "paused", "progress", "control", "released", "scheduled", "foreground",
-    /// "listed", "cancelled", "deleted", "entering", "challenge", or "reply" to a command.
+    /// "listed", "cancelled", "deleted", "entering", "handled", "challenge", or "reply" to a command.
     package var event: String
-    package var process = getpid()
+    /// Of the process that wrote it, by chance: in its namespace every extension is process 1.
+    package var run = thisRun
     /// The command that is answered.
     package var command: String?
     package var request: Int?

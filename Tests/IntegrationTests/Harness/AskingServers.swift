@@ -1,5 +1,6 @@
 // Servers that ask who asks, none of them ours: nginx for Basic, Python's for Digest.
 import AssetsOS
+import CLinux
 import DevelopmentServer
 import FixturePlan
 import Foundation
@@ -17,7 +18,7 @@ struct AskedRequest: Codable, Equatable {
 }
 
 /// A port of 127.0.0.1 that takes connections before its server runs.
-private func listener() throws -> (descriptor: Int32, port: Int) {
+func listener() throws -> (descriptor: Int32, port: Int) {
     let descriptor = try check("socket") { socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)

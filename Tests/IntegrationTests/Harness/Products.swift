@@ -15,9 +15,20 @@ enum Products {
 
     static let service = folder + "/backgroundassetsd"
     static let tool = folder + "/backgroundassets"
+    static let debugTool = folder + "/backgroundassets-debug"
     static let launcher = folder + "/extension-launcher"
     static let app = folder + "/FixtureApp"
     static let appExtension = folder + "/FixtureExtension"
     static let appExtension2022 = folder + "/FixtureExtension2022"
+    static let limitExtension = folder + "/FixtureLimitExtension"
     static let emptyExtension = folder + "/FixtureEmptyExtension"
+
+    /// A page of docs, which scripts/run-tests puts beside the products where its folder is closed to this user.
+    static func document(_ name: String) -> String {
+        let copy = folder + "/docs/" + name
+        if Files.exists(copy) { return copy }
+        var url = URL(fileURLWithPath: #filePath)
+        for _ in 0..<4 { url.deleteLastPathComponent() }
+        return url.path + "/docs/" + name
+    }
 }

@@ -5,6 +5,7 @@ import AssetsWire
 import FixturePlan
 import Foundation
 import Glibc
+import RootHelperClient
 import Testing
 
 typealias JournalEntry = DeviceInterface.JournalEntry
@@ -24,22 +25,34 @@ final class TestDevice: Sendable {
     /// The service that this test started; nil when another client did.
     var program: Program? { service.withLock { $0 } }
 
-    private init(folder: String) throws {
+    /// Where its service runs; nil for the machine's own network.
+    let network: HelperNetwork?
+    /// More variables for its service.
+    let variables = Guarded<[String: String]>([:])
+
+    private init(folder: String, root: String, network: HelperNetwork?) throws {
         self.folder = folder
-        location = try #require(DeviceLocation(device: folder + "/device", environment: [:]))
+        self.network = network
+        location = try #require(DeviceLocation(device: root, environment: [:]))
     }
 
     /// Calls `body` with a new device whose service runs, and sees to it that nothing is left.
+    ///
+    /// - Parameters:
+    ///   - place: a folder for the device's own folder, on another file system than the tests' for instance.
+    ///   - network: its service runs on the device's side of it.
     static func run(
-        starting: Bool = true, developerMode: Bool = true, _ body: (TestDevice) async throws -> Void
+        starting: Bool = true, developerMode: Bool = true, in place: String? = nil, on network: HelperNetwork? = nil,
+        _ body: (TestDevice) async throws -> Void
     ) async throws {
         try await DeviceSlots.shared.withSlot {
             let folder = try TestFolder()
             defer { folder.remove() }
-            let device = try TestDevice(folder: folder.path)
-            for name in ["home", "tmp", "device"] {
-                try Files.makeFolder(device.folder + "/" + name)
-                chmod(device.folder + "/" + name, 0o700)
+            let device = try TestDevice(
+                folder: folder.path, root: (place ?? folder.path) + "/device", network: network)
+            for path in [device.folder + "/home", device.folder + "/tmp", device.root] {
+                try Files.makeFolder(path)
+                chmod(path, 0o700)
             }
             var cancellation: (any Error)?
             do {
@@ -66,7 +79,9 @@ final class TestDevice: Sendable {
         // Some programs are meant to crash. Who writes their backtrace reads all of their memory, which the address
         // sanitizer takes for a fault.
         result["SWIFT_BACKTRACE"] = "enable=no"
-        for name in ProcessEnvironment.sanitizerOptions { result[name] = ProcessEnvironment.current[name] }
+        // For the commands that run programs in a network of the root helper.
+        let passed = ProcessEnvironment.sanitizerOptions.union(["BACKGROUNDASSETS_ROOT_HELPER"])
+        for name in passed { result[name] = ProcessEnvironment.current[name] }
         return result
     }
 
@@ -75,9 +90,13 @@ final class TestDevice: Sendable {
     func start(developerMode: Bool = true, options: [String] = []) async throws -> Program {
         let path = folder + "/notify-\(UUID().uuidString.prefix(8))"
         let listener = try NotificationListener(path: path)
+        let arguments = ["--device", root] + options
+        let command =
+            network?.command(on: .device, Products.service, arguments, products: Products.folder)
+            ?? (Products.service, arguments)
         let program = try Program(
-            Products.service, ["--device", root] + options,
-            environment: environment.merging(["NOTIFY_SOCKET": path]) { $1 })
+            command.0, command.1,
+            environment: environment.merging(variables.withLock { $0 }) { $1 }.merging(["NOTIFY_SOCKET": path]) { $1 })
         program.closeInput()
         service.withLock { $0 = program }
         let socket = listener.descriptor.rawValue
@@ -280,11 +299,12 @@ final class TestDevice: Sendable {
 
     private func end() async {
         follower.withLock { $0 }?.close()
-        for process in Processes.using(folder) where Processes.commandLine(of: process).contains("backgroundassetsd") {
+        let processes = Set(Processes.using(folder) + Processes.using(root)).sorted()
+        for process in processes where Processes.commandLine(of: process).contains("backgroundassetsd") {
             Glibc.kill(process, SIGTERM)
             do { try await Processes.gone(process, within: .seconds(20)) } catch { Issue.record("\(error)") }
         }
-        let left = Processes.using(folder)
+        let left = Set(Processes.using(folder) + Processes.using(root)).sorted()
         #expect(left.isEmpty, "left: \(left.map { Processes.commandLine(of: $0) })")
         for process in left { Glibc.kill(process, SIGKILL) }
     }
@@ -338,6 +358,7 @@ final class FixtureAppProcess: Sendable {
         return try await event("reply", from: start) { $0.command == command }
     }
 
+    @discardableResult
     func perform(_ verb: String, _ item: FixtureItem) async throws -> FixtureRecord {
         try await perform(verb + " " + String(decoding: try JSONEncoder().encode(item), as: UTF8.self))
     }

@@ -43,6 +43,14 @@ enum Files {
         try data.write(to: URL(fileURLWithPath: path))
     }
 
+    /// Copies an executable by another process: nobody can execute it while this one has it open for writing, or while
+    /// one does that was started meanwhile and has inherited that.
+    static func copyProgram(_ path: String, to copy: String) throws {
+        let child = try ChildProcess(
+            ProgramStart(path: "/bin/cp", arguments: [path, copy], environment: ProcessEnvironment.current))
+        guard child.wait().isSuccess else { throw HarnessError("\(path) was not copied") }
+    }
+
     static func makeFolder(_ path: String) throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
