@@ -40,6 +40,8 @@ final class AppCalls {
         let output = "\(folder)/app-\(number).out"
         let environment = Program.environment.merging([
             "BACKGROUNDASSETS_DEVICE": device.root, "BACKGROUNDASSETS_APP": BenchBundle.identifier,
+            // As if it had been launched.
+            RepairLibrary.loaderVariable: try Program.ours("libFoundationRepair.so"),
         ]) { $1 }
         let program = try Program(Program.ours("BenchApp"), arguments, log: output, environment: environment)
         return (program, output)

@@ -1,4 +1,4 @@
-// What calls of an app cost that touch no disk: lists, exclusive control, events to many.
+// What calls of an app cost that touch no disk: lists, exclusive control also behind an extension, events to many.
 internal import AssetsClient
 internal import AssetsOS
 internal import AssetsWire
@@ -25,6 +25,8 @@ private struct CallsRun {
     private static let lengths = [1, 100, 10_000]
     /// Two exchanges with the service.
     private static let controlMax = 40.0
+    /// Milliseconds; a person does not notice a quarter of a second.
+    private static let behindExtensionMax = 250.0
     private static let fanOutMax = 10.0
     private static let wakeUpsMax = 1.0
 
@@ -53,7 +55,7 @@ private struct CallsRun {
 
     func figures(until deadline: Deadline) throws -> [Figure] {
         // In this order, because the lists leave their downloads behind.
-        try uncontended(deadline) + contended(deadline) + fanOut() + lists(deadline)
+        try uncontended(deadline) + contended(deadline) + behindExtension() + fanOut() + lists(deadline)
     }
 
     // MARK: Exclusive control
@@ -88,6 +90,17 @@ private struct CallsRun {
         return [
             figure("contended_p50", all[0].p50, "us"), figure("contended_p99", all[0].p99, "us"),
             figure("contended_rate", all[0].count / Self.window.seconds, "holders/s"),
+        ]
+    }
+
+    private func behindExtension() throws -> [Figure] {
+        let scene = ControlBehindExtension(device: device, nginx: nginx, apps: apps, folder: folder)
+        let waits = try scene.waits()
+        return [
+            figure(
+                "behind_extension_p99", waits.percentile(99) / 1000, "ms", target: .atMost(Self.behindExtensionMax)),
+            figure("behind_extension_p50", waits.median / 1000, "ms"),
+            figure("behind_extension_waits", Double(waits.count), "waits"),
         ]
     }
 

@@ -29,8 +29,12 @@ enum Folder {
     }
 
     static func write(_ text: String, to path: String, mode: mode_t = 0o644) throws {
+        try writeBytes(Array(text.utf8), to: path, mode: mode)
+    }
+
+    static func writeBytes(_ bytes: [UInt8], to path: String, mode: mode_t = 0o644) throws {
         let file = Descriptor(owning: try check("open") { open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode) })
-        try write(Array(text.utf8), to: file)
+        try write(bytes, to: file)
     }
 
     /// A file of so many bytes that no file system or transport can shorten.
@@ -50,6 +54,20 @@ enum Folder {
         }
     }
 
+    /// A file of zeros that takes no space.
+    static func writeHole(_ count: Int, to path: String) throws {
+        let file = Descriptor(owning: try check("open") { open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644) })
+        let fd = file.rawValue
+        try check("ftruncate") { ftruncate(fd, count) }
+    }
+
+    /// What an ordinary user may still write in a folder.
+    static func freeBytes(_ path: String) throws -> Int {
+        var status = statvfs()
+        try check("statvfs") { statvfs(path, &status) }
+        return Int(status.f_bavail) * Int(status.f_frsize)
+    }
+
     private static func write(_ bytes: [UInt8], to file: borrowing Descriptor) throws {
         let fd = file.rawValue
         var done = 0
@@ -60,15 +78,17 @@ enum Folder {
         }
     }
 
-    static func text(_ path: String) throws -> String {
+    static func text(_ path: String) throws -> String { String(decoding: try bytes(path), as: UTF8.self) }
+
+    static func bytes(_ path: String) throws -> [UInt8] {
         let file = Descriptor(owning: try check("open") { open(path, O_RDONLY | O_CLOEXEC) })
         let fd = file.rawValue
-        var text: [UInt8] = []
+        var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 << 10)
         while true {
             let count = try check("read") { piece.withUnsafeMutableBytes { read(fd, $0.baseAddress, $0.count) } }
-            if count == 0 { return String(decoding: text, as: UTF8.self) }
-            text += piece.prefix(count)
+            if count == 0 { return bytes }
+            bytes += piece.prefix(count)
         }
     }
 
@@ -108,6 +128,19 @@ enum Folder {
         return path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "/"
     }
 
+    /// Whether two files hold the same bytes.
+    static func isEqual(_ one: String, _ other: String) throws -> Bool {
+        guard access(one, F_OK) == 0, try size(one) == size(other) else { return false }
+        let files = try [one, other].map { try OpenFile($0) }
+        var pieces = [[UInt8](repeating: 0, count: 1 << 20), [UInt8](repeating: 0, count: 1 << 20)]
+        while true {
+            let first = try files[0].read(&pieces[0])
+            guard try files[1].read(&pieces[1]) == first else { return false }
+            if first == 0 { return true }
+            guard memcmp(pieces[0], pieces[1], first) == 0 else { return false }
+        }
+    }
+
     /// Waits until everything that was written lies on the disk, so that no one pays for what another left.
     static func settle() { sync() }
 }
@@ -124,5 +157,21 @@ private enum Mixer {
         word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
         word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
         return word ^ (word >> 31)
+    }
+}
+
+/// A file that is read from its beginning on.
+private final class OpenFile {
+    private let descriptor: Descriptor
+
+    init(_ path: String) throws {
+        descriptor = Descriptor(owning: try check("open") { open(path, O_RDONLY | O_CLOEXEC) })
+    }
+
+    /// Fills the piece, but at the end of the file.
+    func read(_ piece: inout [UInt8]) throws -> Int {
+        let fd = descriptor.rawValue
+        let most = piece.count
+        return try check("read") { piece.withUnsafeMutableBytes { Glibc.read(fd, $0.baseAddress, most) } }
     }
 }

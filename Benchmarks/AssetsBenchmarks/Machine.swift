@@ -25,6 +25,44 @@ enum Machine {
         throw BenchError("the kernel does not tell how often thread \(thread) of process \(process) slept")
     }
 
+    /// Connections to a port of 127.0.0.1 that its server has not closed.
+    static func connections(to port: UInt16) throws -> Int {
+        let (established, closing) = ("01", "08")
+        let suffix = ":" + String(repeating: "0", count: 4 - String(port, radix: 16).count) + String(port, radix: 16)
+        return try Folder.text("/proc/net/tcp").split(separator: "\n").dropFirst().count { line in
+            let fields = line.split(separator: " ")
+            return fields.count > 3 && fields[1].lowercased().hasSuffix(suffix)
+                && [established, closing].contains(String(fields[3]))
+        }
+    }
+
+    /// What the processes of a group have used of the processors, in user and kernel mode.
+    static func processorTime(ofGroup group: Int32) throws -> Duration {
+        guard let folder = opendir("/proc") else { throw SystemCallError(call: "opendir", number: errno) }
+        defer { closedir(folder) }
+        var ticks = 0
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            // It may be gone by now.
+            guard Int32(name) != nil, let text = try? Folder.text("/proc/\(name)/stat"),
+                let fields = text.split(separator: ")").last?.split(separator: " "), fields.count > 12,
+                Int32(fields[2]) == group
+            else { continue }
+            ticks += (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
+        }
+        return .seconds(ticks) / sysconf(Int32(_SC_CLK_TCK))
+    }
+
+    /// What programs that have ended, and that we waited for, have used of the processors.
+    static var childrenTime: Duration {
+        var usage = rusage()
+        getrusage(RUSAGE_CHILDREN.rawValue, &usage)
+        let times = [usage.ru_utime, usage.ru_stime]
+        return times.reduce(.zero) { $0 + .seconds($1.tv_sec) + .microseconds($1.tv_usec) }
+    }
+
     /// The threads of a process, its main thread first.
     static func threads(of process: Int32) throws -> [Int32] {
         guard let folder = opendir("/proc/\(process)/task") else {
@@ -53,16 +91,7 @@ final class MemoryWatch: Sendable {
 
     init(_ process: Int32) throws {
         self.process = process
-        var thread = pthread_t()
-        let me = Unmanaged.passRetained(self).toOpaque()
-        let code = pthread_create(
-            &thread, nil,
-            { raw in
-                if let raw { Unmanaged<MemoryWatch>.fromOpaque(raw).takeRetainedValue().run() }
-                return nil
-            }, me)
-        guard code == 0 else { throw SystemCallError(call: "pthread_create", number: code) }
-        pthread_detach(thread)
+        try SideThread.start { self.run() }
     }
 
     private func run() {
@@ -105,6 +134,9 @@ struct SilentPort: ~Copyable {
         self.socket = socket
         port = UInt16(bigEndian: address.sin_port)
     }
+
+    /// Its listening socket; the caller takes the connections from now on, and closes it.
+    consuming func intoSocket() -> Int32 { socket.release() }
 
     /// A port that was free a moment ago.
     static func free() throws -> UInt16 { try SilentPort(backlog: 0).port }

@@ -5,6 +5,7 @@ internal import AssetsWire
 internal import BenchmarkKit
 internal import DevelopmentServer
 internal import Glibc
+internal import RootHelperClient
 
 /// A device in Developer Mode that trusts its own development authority.
 final class PrivateDevice {
@@ -13,9 +14,12 @@ final class PrivateDevice {
     let root: String
     let authority: DevelopmentCertificateAuthority
     private let log: String
+    private let network: HelperNetwork?
     private var service: Program?
 
-    init(folder: String) throws {
+    /// In a network its service runs on the device's side.
+    init(folder: String, in network: HelperNetwork? = nil) throws {
+        self.network = network
         root = folder + "/device"
         log = folder + "/service.log"
         try Folder.make(root)
@@ -28,17 +32,23 @@ final class PrivateDevice {
 
     /// Starts the service and returns once it answers.
     func start() throws {
-        let program = try Program(Program.ours("backgroundassetsd"), ["--device", root], log: log)
-        service = program
         let deadline = Deadline(in: Self.startLimit)
-        while program.isRunning, !deadline.hasPassed {
-            if let connection = try? connect() {
-                connection.close()
-                return
+        while true {
+            let program = try Program(
+                Program.ours("backgroundassetsd"), ["--device", root], log: log, in: network)
+            service = program
+            while program.isRunning, !deadline.hasPassed {
+                if let connection = try? connect() {
+                    connection.close()
+                    return
+                }
+                usleep(2_000)
             }
-            usleep(2_000)
+            // A child of a service that was killed has the device's lock until it becomes another program.
+            guard !program.isRunning, !deadline.hasPassed else {
+                throw BenchError("the service does not start: \(program.lastWords)")
+            }
         }
-        throw BenchError("the service does not start: \(program.lastWords)")
     }
 
     func connect() throws -> ServiceConnection {
@@ -79,6 +89,11 @@ final class PrivateDevice {
         let connection = try connect()
         defer { connection.close() }
         _ = try connection.call(DeviceInterface.Uninstall.self, .init(app: app))
+    }
+
+    /// The end of the journal, on one line.
+    func lastRows() throws -> String {
+        try journal(after: 0).suffix(12).map { "\($0.event) \($0.reason) \($0.detail)" }.joined(separator: " | ")
     }
 
     /// Journal rows after `number`.

@@ -2,6 +2,7 @@
 internal import AssetsOS
 internal import BenchmarkKit
 internal import Glibc
+internal import RootHelperClient
 
 /// Processes and folders of this run, for the way out.
 enum Leftovers {
@@ -55,19 +56,26 @@ final class Program {
     private var exit: ChildExit?
     var process: Int32 { child.process }
 
-    /// `log` takes what it prints; `input` is its standard input, else there is none.
+    /// `log` takes what it prints; `input` is its standard input, else there is none. In a network it runs on the device's
+    /// side.
     init(
         _ path: String, _ arguments: [String], log: String, environment: [String: String] = Program.environment,
-        input: Int32? = nil
+        input: Int32? = nil, in network: HelperNetwork? = nil
     ) throws {
         name = path.split(separator: "/").last.map(String.init) ?? path
         self.log = log
         let null = Descriptor(owning: try check("open") { open("/dev/null", O_RDWR | O_CLOEXEC) })
         let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC
         let output = Descriptor(owning: try check("open") { open(log, flags, 0o600) })
+        var command = (path: path, arguments: arguments)
+        var environment = environment
+        if let network {
+            command = network.command(on: .device, path, arguments, products: try Self.products())
+            environment[HelperPacket.variable] = HelperConnection.path
+        }
         child = try ChildProcess(
             ProgramStart(
-                path: path, arguments: arguments, environment: environment,
+                path: command.path, arguments: command.arguments, environment: environment,
                 descriptors: [input ?? null.rawValue, output.rawValue, output.rawValue]))
         Leftovers.add(process: child.process)
     }
@@ -111,6 +119,9 @@ final class Program {
         return reap()
     }
 
+    /// Sends a signal that does not end it, to it and all its children.
+    func send(_ signal: Int32) { child.sendToGroup(signal: signal) }
+
     var isRunning: Bool {
         var watched = pollfd(fd: child.handle.rawValue, events: Int16(POLLIN), revents: 0)
         return exit == nil && poll(&watched, 1, 0) == 0
@@ -138,10 +149,14 @@ final class Program {
         throw BenchError("\(name) is not installed; scripts/bootstrap installs it")
     }
 
+    private static func products() throws -> String {
+        let folder = ProcessEnvironment.value("BACKGROUNDASSETS_BENCH_PRODUCTS", in: ProcessEnvironment.current)
+        return try folder ?? Folder.ofThisProgram()
+    }
+
     /// The path of an executable of this build.
     static func ours(_ name: String) throws -> String {
-        let folder = ProcessEnvironment.value("BACKGROUNDASSETS_BENCH_PRODUCTS", in: ProcessEnvironment.current)
-        let path = "\(try folder ?? Folder.ofThisProgram())/\(name)"
+        let path = "\(try products())/\(name)"
         guard access(path, X_OK) == 0 else { throw BenchError("\(path) is missing; start this with: make bench") }
         return path
     }

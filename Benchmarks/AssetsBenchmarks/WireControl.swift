@@ -90,17 +90,7 @@ private final class Reader: Sendable {
         self.opened = opened
     }
 
-    func start() throws {
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, nil,
-            { raw in
-                if let raw { Unmanaged<Reader>.fromOpaque(raw).takeRetainedValue().run() }
-                return nil
-            }, Unmanaged.passRetained(self).toOpaque())
-        guard code == 0 else { throw SystemCallError(call: "pthread_create", number: code) }
-        pthread_detach(thread)
-    }
+    func start() throws { try SideThread.start { self.run() } }
 
     private func run() {
         // It ends with an error when the connection is closed, as it is meant to.

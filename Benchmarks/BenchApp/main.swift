@@ -8,5 +8,6 @@ switch arguments.first {
 case "control": try await TimedCalls(arguments).run { try await manager.withExclusiveControl {} }
 case "current": try await TimedCalls(arguments).run { _ = try manager.fetchCurrentDownloads() }
 case "listen": Listener.run(on: manager)
+case "keep": try Keeper.run(on: manager, arguments)
 default: for download in try manager.fetchCurrentDownloads() { print(download.identifier) }
 }

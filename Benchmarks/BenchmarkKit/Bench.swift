@@ -53,7 +53,7 @@ package struct BenchRunner {
         }
         let named = arguments.filter { !$0.isEmpty }
         for name in named where !names.contains(name) {
-            say("there is no bench '\(name)'; there are: \(names.joined(separator: ", "))")
+            Self.say("there is no bench '\(name)'; there are: \(names.joined(separator: ", "))")
             return Status.usage
         }
         var status = Status.done
@@ -67,17 +67,17 @@ package struct BenchRunner {
 
     private func run(_ bench: any Bench) -> Bool {
         let start = MonotonicClock.now
-        say("\(bench.name): \(bench.summary)")
+        Self.say("\(bench.name): \(bench.summary)")
         do {
             let figures = try bench.measure(until: Deadline(in: Self.benchMax))
             let lines = try figures.map { try $0.jsonLine() }
-            for line in FigureTable.lines(figures) { say(line) }
+            for line in FigureTable.lines(figures) { Self.say(line) }
             for line in lines { print(line) }
             fflush(nil)
-            say("\(bench.name): measured in \(Format.duration(MonotonicClock.now - start))")
+            Self.say("\(bench.name): measured in \(Format.duration(MonotonicClock.now - start))")
             return true
         } catch {
-            say("\(bench.name): could not be measured: \(error)")
+            Self.say("\(bench.name): could not be measured: \(error)")
             return false
         }
     }
@@ -95,7 +95,8 @@ package struct BenchRunner {
         """
     }
 
-    private func say(_ line: String) {
+    /// A line for people: standard output is for figures.
+    package static func say(_ line: String) {
         let text = line + "\n"
         _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
     }

@@ -1,0 +1,224 @@
+// What a SIGKILL costs: bytes that are fetched again.
+internal import AssetsOS
+internal import BenchmarkKit
+internal import DevelopmentServer
+internal import Glibc
+
+/// Ten kills at random moments of each of twenty downloads, and kills while downloads finish.
+struct KillBench: Bench {
+    let name = "kill"
+    let summary = "bytes fetched twice after SIGKILL at 200 random moments, against curl -C - and aria2c -c"
+
+    func measure(until deadline: Deadline) throws -> [Figure] {
+        let run = try KillRun(name: name)
+        defer { run.finish() }
+        return try run.figures(until: deadline)
+    }
+}
+
+/// What kills have cost one contender.
+private struct KillCost {
+    var kills = 0
+    /// Bytes of the partial file, as they were found when the process was dead, that were asked for again: of each kill.
+    var refetched: [Int64] = []
+    /// Bytes that the server had sent beyond the partial file: of each kill that met an answer.
+    var beyond: [Int64] = []
+    var wrongFiles = 0
+    var files = 0
+}
+
+private final class KillRun {
+    private static let downloads = 20
+    private static let killsOfEach = 10
+    private static let size = 120_000_000
+    private static let rate = 60_000_000
+    /// Kills of downloads that finish, and the size of these.
+    private static let finishes = 100
+    private static let finishSize = 4_000_000
+    /// A write of the service, and one that waits.
+    private static let refetchedMax = 0.5
+    private static let limit = Duration.seconds(60)
+
+    private let name: String
+    private let folder: String
+    private let device: PrivateDevice
+    private let nginx: Nginx
+    private let ours: ServiceResumer
+    private let peers: [ToolResumer]
+    private var log: RequestLog
+    private var chance: Chance
+    private var number = 0
+
+    init(name: String) throws {
+        self.name = name
+        folder = try Folder.temporary()
+        device = try PrivateDevice(folder: folder)
+        // A connection that is kept for another request would look like one of a dead client.
+        nginx = try Nginx(
+            folder: folder, authority: device.authority, rate: Self.rate,
+            directives: "keepalive_timeout 0; location /fast/ { limit_rate 0; }")
+        try Folder.writeRandom(Self.size, to: nginx.site + "/asset.bin")
+        try Folder.make(nginx.site + "/fast")
+        try Folder.writeRandom(Self.finishSize, to: nginx.site + "/fast/asset.bin")
+        ours = try ServiceResumer(folder: folder, device: device, nginx: nginx)
+        let (authority, log) = (device.authority.certificatePath, folder + "/programs.log")
+        peers = [
+            try .curl(folder: folder + "/curl", authority: authority, log: log),
+            try .aria2(folder: folder + "/aria2", authority: authority, log: log),
+        ]
+        self.log = RequestLog(of: nginx)
+        chance = try Chance()
+    }
+
+    func finish() {
+        device.end(SIGTERM)
+        nginx.stop()
+        try? Folder.remove(folder)
+    }
+
+    // MARK: Figures
+
+    func figures(until deadline: Deadline) throws -> [Figure] {
+        chance.announce()
+        var costs: [KillCost] = [KillCost(), KillCost(), KillCost()]
+        let all: [any Resumer] = [ours] + peers
+        for round in 0..<Self.downloads {
+            guard !deadline.hasPassed else {
+                throw BenchError("only \(round) downloads fitted into the time of a bench")
+            }
+            for index in Contest.order(of: all.count, inRound: round) { try measure(all[index], &costs[index]) }
+        }
+        return zip(all, costs).flatMap(figures) + (try finishFigures(until: deadline))
+    }
+
+    private func figures(of resumer: any Resumer, _ cost: KillCost) -> [Figure] {
+        let isOurs = resumer === ours
+        let word = resumer.name.split(separator: " ")[0]
+        func figure(_ what: String, _ value: Double, _ unit: String, target: Target? = nil) -> Figure {
+            Figure(
+                bench: name, name: isOurs ? what : "\(what)_\(word)", value: value, unit: unit,
+                peer: isOurs ? nil : resumer.name, target: isOurs ? target : nil)
+        }
+        func mebibytes(_ bytes: Int64) -> Double { Double(bytes) / Double(1 << 20) }
+        return [
+            figure(
+                "refetched_worst", mebibytes(cost.refetched.max() ?? 0), "MiB", target: .atMost(Self.refetchedMax)),
+            figure("refetched_total", mebibytes(cost.refetched.reduce(0, +)), "MiB"),
+            figure("sent_beyond_worst", mebibytes(cost.beyond.max() ?? 0), "MiB"),
+            figure("wrong_files", Double(cost.wrongFiles), "of \(cost.files)", target: .atMost(0)),
+            figure("kills", Double(cost.kills), ""),
+        ]
+    }
+
+    // MARK: Kills of a download
+
+    private func measure(_ resumer: any Resumer, _ cost: inout KillCost) throws {
+        number += 1
+        let file = WantedFile(
+            name: "kill-\(number).bin", url: "\(nginx.baseURL)/asset.bin?\(number)", size: Self.size)
+        Folder.settle()
+        _ = try log.take()
+        try resumer.begin([file])
+        // Of the last kill that has not been followed by a request yet.
+        var left: Int64?
+        for _ in 0..<Self.killsOfEach {
+            chance.time(upTo: pause * 2).pass()
+            try resumer.kill()
+            let length = resumer.length(of: file)
+            cost.kills += 1
+            note(try answers(), length, &left, &cost)
+            left = length
+            try resumer.goOn()
+        }
+        try resumer.finish(within: Self.limit)
+        // Its last answer is logged: it has all bytes.
+        note(try log.take(), nil, &left, &cost)
+        cost.files += 1
+        let isRight = try resumer.result(of: file).map { try Folder.isEqual($0, nginx.site + "/asset.bin") } ?? false
+        if !isRight { cost.wrongFiles += 1 }
+        resumer.clear([file])
+    }
+
+    /// Spreads the kills over the time that the whole file takes.
+    private var pause: Duration { .seconds(Double(Self.size) / Double(Self.rate) / Double(Self.killsOfEach + 1)) }
+
+    /// Counts the answers between two kills. `length` is what was left by the second one; nil where there was none.
+    private func note(_ answers: [LoggedAnswer], _ length: Int64?, _ left: inout Int64?, _ cost: inout KillCost) {
+        guard let first = answers.first, let last = answers.last else { return }
+        if let known = left { cost.refetched.append(max(0, known - first.start)) }
+        left = nil
+        if let length { cost.beyond.append(max(0, last.start + last.sent - length)) }
+    }
+
+    /// What nginx has answered since the last time, once it has noticed that nobody listens any more.
+    private func answers() throws -> [LoggedAnswer] {
+        let deadline = Deadline(in: Self.limit)
+        while try Machine.connections(to: nginx.port) > 0 {
+            guard !deadline.hasPassed else { throw BenchError("nginx keeps a connection of a dead client") }
+            usleep(1_000)
+        }
+        return try log.take()
+    }
+
+    // MARK: Kills while a download finishes
+
+    private func finishFigures(until deadline: Deadline) throws -> [Figure] {
+        var (again, wrong, kills) = (Int64(0), 0, 0)
+        let window = try finishTime()
+        for _ in 0..<Self.finishes where !deadline.hasPassed {
+            let file = try beginFast()
+            try waitUntilWhole(file)
+            chance.time(upTo: window * 1.5).pass()
+            try ours.kill()
+            kills += 1
+            _ = try answers()
+            try ours.goOn()
+            try ours.finish(within: Self.limit)
+            again += try log.take().filter { $0.path.hasPrefix("/fast/") }.reduce(0) { $0 + $1.sent }
+            let path = ours.result(of: file) ?? ""
+            if try !Folder.isEqual(path, nginx.site + "/fast/asset.bin") { wrong += 1 }
+            ours.clear([file])
+        }
+        return [
+            Figure(bench: name, name: "finish_refetched", value: Double(again), unit: "bytes", target: .atMost(0)),
+            Figure(
+                bench: name, name: "finish_wrong_files", value: Double(wrong), unit: "of \(kills)", target: .atMost(0)),
+            Figure(bench: name, name: "finish_window", value: window.milliseconds, unit: "ms"),
+        ]
+    }
+
+    private func beginFast() throws -> WantedFile {
+        number += 1
+        let file = WantedFile(
+            name: "finish-\(number).bin", url: "\(nginx.baseURL)/fast/asset.bin?\(number)", size: Self.finishSize)
+        _ = try log.take()
+        try ours.begin([file])
+        return file
+    }
+
+    /// Waits until the last byte is in the file, or has been and the file has gone to its place.
+    private func waitUntilWhole(_ file: WantedFile) throws {
+        let deadline = Deadline(in: Self.limit)
+        var hasBegun = false
+        while !deadline.hasPassed {
+            let length = ours.length(of: file)
+            if length > 0 { hasBegun = true }
+            if length == file.size || hasBegun && length == 0 || ours.result(of: file) != nil { return }
+        }
+        throw BenchError("\(file.name) did not come")
+    }
+
+    /// From the last byte until the extension has the file: the median of a few.
+    private func finishTime() throws -> Duration {
+        let times = try (0..<5).map { _ in
+            let file = try beginFast()
+            try waitUntilWhole(file)
+            let start = MonotonicClock.now
+            try ours.finish(within: Self.limit)
+            let time = MonotonicClock.now - start
+            ours.clear([file])
+            return time.microseconds
+        }
+        return .microseconds(Sample(times).median)
+    }
+}

@@ -1,0 +1,107 @@
+// A process that pauses transfers, to see what paused ones cost.
+internal import AssetsModel
+internal import AssetsOS
+internal import AssetsTransfer
+internal import BenchmarkKit
+internal import Glibc
+
+/// The service's transfer engine with more transfers paused at once than the service ever has: there a promotion pauses
+/// one, for as long as it takes to write a row.
+enum PausedTransfers {
+    /// RssAnon of a process, in bytes.
+    struct Memory {
+        var running: Int
+        var paused: Int
+
+        var growth: Int { paused - running }
+    }
+
+    /// The argument with which this executable becomes that process.
+    static let word = "--pause-transfers"
+    static let count = 16
+    /// Each has received so much when it is paused.
+    private static let receivedMin: Int64 = 1 << 20
+    private static let limit = Duration.seconds(60)
+    private static let look: useconds_t = 10_000
+    /// The server goes on sending until what lies between is full; a pause of five seconds gives its connection back.
+    static let settling = Duration.seconds(2)
+    private static let samples = 50
+
+    /// Runs it; the file at the URL is larger than what can come meanwhile.
+    static func measure(_ url: String, authority: String, folder: String) throws -> Memory {
+        let output = folder + "/paused.out"
+        let arguments = [word, url, authority, folder + "/paused"]
+        _ = try Program.run(Program.ours("AssetsBenchmarks"), arguments, log: output)
+        let words = try Folder.text(output).split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+        guard words.count == 2 else { throw BenchError("transfers were not paused: \(try Folder.text(output))") }
+        return Memory(running: words[0], paused: words[1])
+    }
+
+    /// What a process has, over a while.
+    static func sample(_ process: Int32) throws -> Int {
+        let values = try (0..<samples).map { _ in
+            usleep(look)
+            return Double(try Machine.anonymousMemory(of: process))
+        }
+        return Int(Sample(values).median)
+    }
+
+    // MARK: That process
+
+    /// Prints both numbers. The arguments: a URL, a file of certificates, a folder.
+    static func answer(_ arguments: [String]) -> Int32 {
+        do {
+            guard arguments.count == 3 else { throw BenchError("three arguments are needed") }
+            let memory = try pause(arguments[0], authority: arguments[1], folder: arguments[2])
+            print("\(memory.running) \(memory.paused)")
+            return 0
+        } catch {
+            print("\(error)")
+            return 1
+        }
+    }
+
+    private static func pause(_ url: String, authority: String, folder: String) throws -> Memory {
+        try Folder.make(folder + "/Transfers")
+        let loops = try ["transfer", "write", "background", "hash"].map { try EventLoop.start(name: $0) }
+        let loop = loops[0]
+        let engine = TransferEngine(
+            on: loop, disks: [loops[1]], backgroundDisk: loops[2], hashing: loops[3],
+            files: try DeviceTree(root: folder),
+            transport: CurlTransport.factory(.init(extraAuthorities: authority)))
+        let received = Guarded([Int: Int64]())
+        run(on: loop) {
+            for number in 0..<count {
+                let spec = TransferSpec(
+                    id: "\(number)", url: "\(url)?\(number)", partialPath: "Transfers/\(number).partial", isFirst: true,
+                    transferClass: .foreground)
+                await engine.start(spec) { event in
+                    if case .progress(let length, _) = event { received.withLock { $0[number] = length } }
+                }
+            }
+        }
+        let deadline = Deadline(in: limit)
+        while received.withLock({ $0.values.count { $0 >= receivedMin } }) < count {
+            guard !deadline.hasPassed else { throw BenchError("not all \(count) transfers run") }
+            usleep(look)
+        }
+        let running = try sample(getpid())
+        run(on: loop) { for number in 0..<count { await engine.pause("\(number)") } }
+        let before = received.withLock { $0 }
+        settling.pass()
+        let paused = try sample(getpid())
+        guard received.withLock({ $0 }) == before else { throw BenchError("a paused transfer goes on") }
+        run(on: loop) { await engine.stop() }
+        return Memory(running: running, paused: paused)
+    }
+
+    /// Returns when it is done.
+    private static func run(on loop: EventLoop, _ body: @escaping @Sendable () async -> Void) {
+        let isDone = Guarded(false)
+        Task(executorPreference: loop) {
+            await body()
+            isDone.withLock { $0 = true }
+        }
+        while !isDone.withLock({ $0 }) { usleep(look) }
+    }
+}
