@@ -4,11 +4,11 @@
 PREFIX ?= $(HOME)/.local
 DESTDIR ?=
 
-offered := bootstrap test simulate behaviours lint check docs install uninstall
+offered := bootstrap test simulate fuzz behaviours lint check docs install uninstall
 offered += $(if $(wildcard scripts/demo),demo) $(if $(wildcard Benchmarks/AssetsBenchmarks),bench)
 space := $(subst ,, )
 
-.PHONY: help bootstrap test simulate behaviours lint check docs install uninstall
+.PHONY: help bootstrap test simulate fuzz behaviours lint check docs install uninstall
 help: ## Say what can be made.
 	@sed -n 's/^\($(subst $(space),\|,$(strip $(offered)))\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
@@ -26,6 +26,9 @@ test: bootstrap ## Build and run all tests as an ordinary user; ARGUMENTS="--fil
 
 simulate: bootstrap ## Run random histories of a simulated device; ARGUMENTS="--seeds N" more, "--seed S" one again.
 	@scripts/simulate $(ARGUMENTS)
+
+fuzz: bootstrap ## Throw bytes at our parsers, a minute each; ARGUMENTS="--seconds N Wire" for others.
+	@scripts/fuzz $(ARGUMENTS)
 
 behaviours: ## List every row of docs/behaviours.md with the tests that show it; ARGUMENTS=--json for programs.
 	@scripts/behaviours $(ARGUMENTS)

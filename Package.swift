@@ -32,6 +32,10 @@ let selfContained: [LinkerSetting] =
         ])
     ]
 
+/// The launcher of extensions has nothing to load: it starts in a third of the time.
+let wholeProgram: [LinkerSetting] =
+    isSanitized ? [] : [.unsafeFlags(["-static-executable", "-Xlinker", "--gc-sections", "-Xlinker", "-s"])]
+
 /// A target appears once its folder exists.
 func present(_ target: Target, _ folder: String) -> Bool {
     FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + (target.path ?? folder + "/" + target.name))
@@ -42,11 +46,13 @@ let libraries: [Target] = [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
     .target(name: "CLinux"),
 
     // Rules and messages: no I/O.
     .target(name: "AssetsModel", dependencies: ["COpenSSL"], swiftSettings: pure),
     .target(name: "AssetsWire", swiftSettings: strict),
+    .target(name: "AssetsSandbox", swiftSettings: pure),
 
     // Ground.
     .target(name: "AssetsOS", dependencies: ["CLinux"], swiftSettings: strict),
@@ -56,7 +62,9 @@ let libraries: [Target] = [
     .target(name: "AssetsStore", dependencies: ["AssetsModel", "AssetsOS", "CSQLite"], swiftSettings: strict),
     .target(
         name: "AssetsTransfer", dependencies: ["AssetsModel", "AssetsOS", "CCurl", "COpenSSL"], swiftSettings: strict),
-    .target(name: "AssetsExtensionHost", dependencies: ["AssetsModel", "AssetsOS"], swiftSettings: strict),
+    .target(
+        name: "AssetsExtensionHost", dependencies: ["AssetsModel", "AssetsSandbox", "AssetsOS", "CLinux", "CSeccomp"],
+        swiftSettings: strict),
     .target(name: "AssetsInstaller", dependencies: ["AssetsModel", "AssetsOS", "CArchive"], swiftSettings: strict),
     .target(name: "DevelopmentServer", dependencies: ["AssetsOS", "COpenSSL"], swiftSettings: strict),
 
@@ -64,17 +72,19 @@ let libraries: [Target] = [
     .target(
         name: "AssetsService",
         dependencies: [
-            "AssetsModel", "AssetsWire", "AssetsOS", "AssetsStore", "AssetsTransfer", "AssetsExtensionHost",
-            "AssetsInstaller",
+            "AssetsModel", "AssetsSandbox", "AssetsWire", "AssetsOS", "AssetsStore", "AssetsTransfer",
+            "AssetsExtensionHost", "AssetsInstaller",
         ],
         swiftSettings: strict),
     .target(
         name: "BackgroundAssetsTesting",
-        dependencies: ["AssetsModel", "AssetsOS", "AssetsStore", "AssetsTransfer", "AssetsService", "CSQLite"],
+        dependencies: [
+            "AssetsModel", "AssetsOS", "AssetsStore", "AssetsTransfer", "AssetsService", "CSQLite", "DevelopmentServer",
+        ],
         swiftSettings: strict),
 
     // Surface.
-    .target(name: "ExtensionFoundation", swiftSettings: strict),
+    .target(name: "ExtensionFoundation", dependencies: ["CLinux"], swiftSettings: strict),
     // Its module map says `module os`: the Swift module of that name lies on top of it.
     .systemLibrary(name: "COSLog"),
     .target(name: "os", dependencies: ["COSLog"], swiftSettings: strict),
@@ -102,7 +112,11 @@ let libraries: [Target] = [
         name: "backgroundassets", dependencies: ["AssetsCommands"], swiftSettings: strict,
         linkerSettings: selfContained),
     .executableTarget(
-        name: "extension-launcher", dependencies: ["CLinux"], swiftSettings: strict, linkerSettings: selfContained),
+        name: "backgroundassets-debug", dependencies: ["AssetsCommands"], swiftSettings: strict,
+        linkerSettings: selfContained),
+    .executableTarget(
+        name: "extension-launcher", dependencies: ["AssetsSandbox", "CLinux"], swiftSettings: strict,
+        linkerSettings: wholeProgram),
     // Benchmarks: the harness, the benches, and the app they install.
     .target(
         name: "BenchmarkKit", dependencies: ["AssetsOS", "CommandLineKit"], path: "Benchmarks/BenchmarkKit",
@@ -110,7 +124,10 @@ let libraries: [Target] = [
     .executableTarget(
         name: "AssetsBenchmarks",
         dependencies: [
-            "BenchmarkKit", "AssetsClient", "AssetsWire", "AssetsOS", "CommandLineKit", "CSQLite", "DevelopmentServer",
+            "BenchmarkKit", "AssetsClient", "AssetsExtensionHost", "AssetsModel", "AssetsOS", "AssetsSandbox",
+            "AssetsService", "AssetsTransfer", "AssetsWire", "CommandLineKit", "CSQLite", "DevelopmentServer",
+            "PowerCut",
+            "RootHelperClient",
         ],
         path: "Benchmarks/AssetsBenchmarks", swiftSettings: strict, linkerSettings: selfContained),
     .executableTarget(
@@ -118,6 +135,10 @@ let libraries: [Target] = [
         swiftSettings: strict, linkerSettings: [.unsafeFlags(["-Xlinker", "-s"])]),
     .executableTarget(
         name: "BenchExtension", dependencies: ["BackgroundAssets"], path: "Benchmarks/BenchExtension",
+        swiftSettings: strict, linkerSettings: [.unsafeFlags(["-Xlinker", "-s"])]),
+
+    .executableTarget(
+        name: "BenchEmptyExtension", dependencies: ["BackgroundAssets"], path: "Benchmarks/BenchEmptyExtension",
         swiftSettings: strict, linkerSettings: [.unsafeFlags(["-Xlinker", "-s"])]),
 
     .plugin(
@@ -139,10 +160,12 @@ let tests: [Target] = [
     .testTarget(
         name: "AssetsStoreTests", dependencies: ["AssetsStore", "AssetsModel", "AssetsOS"], swiftSettings: strict),
     .testTarget(
-        name: "AssetsTransferTests", dependencies: ["AssetsTransfer", "AssetsModel", "AssetsOS", "CLinux"],
+        name: "AssetsTransferTests", dependencies: ["AssetsTransfer", "AssetsModel", "AssetsOS", "CCurl", "CLinux"],
         swiftSettings: strict),
+    .testTarget(name: "AssetsSandboxTests", dependencies: ["AssetsSandbox"], swiftSettings: strict),
     .testTarget(
-        name: "AssetsExtensionHostTests", dependencies: ["AssetsExtensionHost", "AssetsOS"], swiftSettings: strict),
+        name: "AssetsExtensionHostTests", dependencies: ["AssetsExtensionHost", "AssetsSandbox", "AssetsOS"],
+        swiftSettings: strict),
     .testTarget(
         name: "AssetsInstallerTests", dependencies: ["AssetsInstaller", "AssetsModel", "AssetsOS"],
         swiftSettings: strict),
@@ -152,6 +175,7 @@ let tests: [Target] = [
         name: "AssetsServiceTests",
         dependencies: [
             "AssetsService", "AssetsStore", "BackgroundAssetsTesting", "AssetsModel", "AssetsOS", "AssetsWire",
+            "DevelopmentServer",
         ],
         swiftSettings: strict),
     .testTarget(
@@ -170,9 +194,25 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "AssetsClient", "AssetsWire", "AssetsOS", "CLinux", "DevelopmentServer", "FixturePlan", "SourceCompiler",
+            "AssetsClient", "AssetsExtensionHost", "AssetsModel", "AssetsSandbox", "AssetsStore", "AssetsWire",
+            "AssetsOS",
+            "CLinux", "CSQLite", "DevelopmentServer", "FixturePlan", "PowerCut", "RootHelperClient", "SourceCompiler",
         ],
         swiftSettings: strict),
+
+    // What tests and benches need root for: they themselves run as an ordinary user.
+    .target(name: "CRootHelper", path: "Tests/Fixtures/CRootHelper"),
+    .target(
+        name: "RootHelperClient", dependencies: ["AssetsOS"], path: "Tests/Fixtures/RootHelperClient",
+        swiftSettings: strict),
+    .executableTarget(
+        name: "RootHelper", dependencies: ["RootHelperClient", "AssetsOS", "CLinux", "CRootHelper"],
+        path: "Tests/Fixtures/RootHelper", swiftSettings: strict, linkerSettings: selfContained),
+
+    // Power cuts at random moments, for a test and for a bench.
+    .target(
+        name: "PowerCut", dependencies: ["RootHelperClient", "AssetsClient", "AssetsWire", "AssetsOS", "CLinux"],
+        path: "Tests/Fixtures/PowerCut", swiftSettings: strict),
 
     // A sample app and its extension, which the tests bundle, install and drive.
     .target(name: "FixturePlan", path: "Tests/Fixtures/FixturePlan", swiftSettings: strict),
@@ -187,13 +227,46 @@ let tests: [Target] = [
         path: "Tests/Fixtures/FixtureExtension2022",
         swiftSettings: strict + [.swiftLanguageMode(.v5), .treatWarning("DeprecatedDeclaration", as: .warning)]),
     .executableTarget(
-        name: "FixtureExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation", "FixturePlan", "os"],
+        name: "FixtureExtension",
+        dependencies: ["BackgroundAssets", "ExtensionFoundation", "FixturePlan", "CLinux", "os"],
         path: "Tests/Fixtures/FixtureExtension",
+        swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
+    // One that goes to its limits and beyond.
+    .executableTarget(
+        name: "FixtureLimitExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation", "FixturePlan"],
+        path: "Tests/Fixtures/FixtureLimitExtension",
         swiftSettings: strict + [.treatWarning("DeprecatedDeclaration", as: .warning)]),
     .executableTarget(
         name: "FixtureEmptyExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation"],
         path: "Tests/Fixtures/FixtureEmptyExtension", swiftSettings: strict),
+
+    // What tries to get out of the sandbox: probes, the extension that runs them, a library of probes as others would
+    // write it, and the process that none of them may reach.
+    .target(name: "EscapeProbes", path: "Tests/Fixtures/EscapeProbes"),
+    .executableTarget(
+        name: "EscapeExtension", dependencies: ["BackgroundAssets", "ExtensionFoundation", "EscapeProbes"],
+        path: "Tests/Fixtures/EscapeExtension", swiftSettings: strict,
+        linkerSettings: [.unsafeFlags(["-Xlinker", "-s"])]),
+    .target(
+        name: "EscapeSample", path: "Tests/Fixtures/EscapeSample",
+        cSettings: [.headerSearchPath("../EscapeProbes/include")],
+        linkerSettings: [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
+    .executableTarget(name: "EscapeBystander", path: "Tests/Fixtures/EscapeBystander"),
 ]
+
+/// What throws bytes at our parsers, each an executable of libFuzzer. scripts/fuzz builds them, with everything else
+/// instrumented; nobody else can link them.
+let fuzzers: [Target] =
+    Context.environment["BACKGROUNDASSETS_FUZZ"] == nil
+    ? []
+    : [
+        "FuzzHead": ["AssetsTransfer", "AssetsModel"], "FuzzFields": ["AssetsModel"], "FuzzDigests": ["AssetsModel"],
+        "FuzzRedirects": ["AssetsModel"], "FuzzWire": ["AssetsWire"],
+    ].map { name, dependencies in
+        .executableTarget(
+            name: name, dependencies: dependencies.map { .init(stringLiteral: $0) }, path: "Fuzz/\(name)",
+            swiftSettings: strict)
+    }
 
 /// Targets whose folder exists, without those that need one that does not.
 func complete(_ targets: [Target]) -> [Target] {
@@ -209,7 +282,7 @@ func complete(_ targets: [Target]) -> [Target] {
 
 let shown = complete(
     libraries.filter { present($0, $0.type == .plugin ? "Plugins" : "Sources") }
-        + tests.filter { present($0, "Tests") })
+        + tests.filter { present($0, "Tests") } + fuzzers)
 let names = Set(shown.map(\.name))
 
 let package = Package(
@@ -219,8 +292,10 @@ let package = Package(
             name: "BackgroundAssets", type: .dynamic,
             targets: ["BackgroundAssets", "ExtensionFoundation", "OSLog", "os"]),
         .library(name: "FoundationRepair", type: .dynamic, targets: ["FoundationRepair"]),
+        .library(name: "EscapeSample", type: .dynamic, targets: ["EscapeSample"]),
         .executable(name: "backgroundassetsd", targets: ["backgroundassetsd"]),
         .executable(name: "backgroundassets", targets: ["backgroundassets"]),
+        .executable(name: "backgroundassets-debug", targets: ["backgroundassets-debug"]),
         .executable(name: "extension-launcher", targets: ["extension-launcher"]),
         .plugin(name: "BundleApp", targets: ["BundleApp"]),
     ].filter { product in
