@@ -231,7 +231,8 @@ import Testing
             #expect(try await device.install(try bundle.write(to: device.folder)).exit == .exited(0))
             #expect(try await device.row("gate-opened").detail == "extension-failed")
             let ended = try await device.row("extension-ended") { $0.reason == "crash" }
-            #expect(ended.detail.contains("killed by signal \(SIGABRT)"))
+            // abort() cannot kill the first process of a namespace by its signal; what it does then can.
+            #expect(ended.detail.contains("killed by signal"))
             #expect(server.requests(of: "a.pack").isEmpty)
             await server.stop()
         }

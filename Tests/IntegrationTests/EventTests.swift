@@ -12,15 +12,18 @@ import Testing
     /// Moves the plan of every app into the past, as if so much time had gone by while no service ran.
     private func age(_ device: TestDevice, by time: Duration) async throws {
         try await device.terminate()
-        var database: OpaquePointer?
-        try #require(sqlite3_open(device.root + "/device.sqlite", &database) == SQLITE_OK)
-        defer { sqlite3_close(database) }
-        let by = time / .microseconds(1)
-        let sql =
-            "UPDATE plans SET lastUse = lastUse - \(Int64(by)), lastCheck = lastCheck - \(Int64(by)), "
-            + "due = due - \(Int64(by))"
-        try #require(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
+        let by = Int64(time / .microseconds(1))
+        try change(
+            device, "UPDATE plans SET lastUse = lastUse - \(by), lastCheck = lastCheck - \(by), due = due - \(by)")
         try await device.start()
+    }
+
+    /// Changes the database of a device whose service does not run.
+    private func change(_ device: TestDevice, _ sql: String) throws {
+        var database: OpaquePointer?
+        defer { sqlite3_close(database) }
+        try #require(sqlite3_open(device.root + "/device.sqlite", &database) == SQLITE_OK)
+        try #require(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
     }
 
     @Test(

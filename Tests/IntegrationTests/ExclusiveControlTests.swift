@@ -147,10 +147,15 @@ import Testing
             let server = try await device.server()
             var plan = FixturePlan(downloads: [try server.item("base.pack", size: 1000, essential: true)])
             plan.setsDelegate = true
-            try await device.install(plan, from: server, messages: 1)
+            // It runs as long as this callback.
+            plan.finished = .hold
+            try await device.install(plan, from: server)
+            let turnstile = try device.turnstile()
+            try await device.until("the extension is in its callback") {
+                try !device.extensionRecords("finished").isEmpty
+            }
             let app = try device.launch()
             let other = try device.launch()
-            // Its own child still runs, with a delegate.
             try await app.perform("delegate full")
             for number in 0..<5 {
                 let (mine, theirs) = try await end("\(number).pack", of: app, on: device, from: server)
@@ -178,6 +183,8 @@ import Testing
             try await other.perform("release")
             #expect(other.events("released").isEmpty || device.asset("hasty.pack") != nil)
             try await savesWhole(app, other)
+            turnstile.letPass()
+            try await device.until("all is told") { try await device.downloads().isEmpty }
             try await app.end()
             try await other.end()
             await server.stop()

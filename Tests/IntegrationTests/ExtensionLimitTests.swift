@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(
-        "A manifest of 200 MB that is read with .mappedIfSafe costs nothing; read otherwise it ends the extension",
+        "A manifest of 200 MB that is read with .mappedIfSafe costs nothing; read otherwise it does not fit",
         .plainOnly("a sanitizer's own tables are memory of the process"),
         .shows("B131", by: "BADownloaderExtension.downloads(for:manifestURL:extensionInfo:)"), arguments: [true, false])
     func largeManifest(isMapped: Bool) async throws {
@@ -87,8 +87,7 @@ import Testing
                 #expect(run.reason == "" && run.memoryPeak < 8 << 20, "\(run.memoryPeak)")
                 #expect(device.rows("extension-output").isEmpty)
             } else {
-                #expect(run.reason == "memory" || run.reason == "crash", "\(run.detail)")
-                #expect(try device.extensionRecords("read").isEmpty)
+                #expect(try device.extensionRecords("read").map(\.count) == [nil])
             }
             await server.stop()
         }
@@ -249,8 +248,10 @@ import Testing
             let stranger = try await device.cli("extension", "org.example.stranger")
             #expect(try Refusal(stranger).reason.contains("org.example.stranger"))
             #expect(try await device.cli("uninstall", FixtureBundle.identifier).exit == .exited(0))
+            try FileManager.default.removeItem(atPath: device.folder + "/Fixture.app")
+            let start = device.journal.count
             try await device.install(limits: LimitPlan(), from: server)
-            _ = try await device.row("extension-ended", from: device.journal.count - 1)
+            _ = try await device.row("extension-ended", from: start)
             #expect(try await device.extensionLedger().runs.count == 1)
             await server.stop()
         }

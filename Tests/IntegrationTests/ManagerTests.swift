@@ -430,7 +430,10 @@ import Testing
             var plan = FixturePlan(downloads: [try server.item("catalog", size: 1000, essential: true)])
             plan.setsDelegate = true
             plan.followUps = [try server.item("big.pack", size: 100_000)]
-            try await install(plan, on: device, from: server, messages: 1)
+            // It runs as long as this callback.
+            plan.finished = .hold
+            try await install(plan, on: device, from: server)
+            let turnstile = try device.turnstile()
             try await device.row("message-handled")
             let heard = try device.extensionRecords("finished")
             #expect(heard.map(\.download?.identifier) == ["catalog", "big.pack"])
@@ -449,6 +452,9 @@ import Testing
             #expect(told.count == 2 && Set(told.map(\.download)).count == 1)
             #expect(try device.extensionRecords("finished").last?.download?.identifier == "both.pack")
             #expect(device.asset("both.pack")?.count == 1000)
+            turnstile.letPass()
+            try await device.until("all is told") { try await device.downloads().isEmpty }
+            #expect(device.asset("catalog")?.count == 1000)
             try await app.end()
             await server.stop()
         }

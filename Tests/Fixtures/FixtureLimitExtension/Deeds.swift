@@ -109,8 +109,10 @@ struct Deeds {
     }
 
     /// As a library might that works on a queue of its own: the entry point has returned by then.
+    /// Outside of the entry point; with a lock it stays awake until it has asked.
     private func askForControl() {
         let container = container
+        lock(.flock, for: 900)
         later(after: 0) {
             BADownloadManager.shared.withExclusiveControl { (isAcquired: Bool, error: (any Error)?) in
                 var record = FixtureRecord("control")
