@@ -45,6 +45,8 @@ package struct DeliveryRound: Hashable, Sendable {
     package private(set) var deaths: Int
     /// The extension is not called before the redelivery timer has fired.
     private var pause: Duration
+    /// Sessions whose delegate appeared while the extension had the message.
+    private var newcomers: [String] = []
     /// Sessions whose answer was waited for in vain: it may still come.
     private var late: Set<String> = []
 
@@ -95,7 +97,10 @@ package struct DeliveryRound: Hashable, Sendable {
     }
 
     /// The session's process is gone.
-    package mutating func sessionEnded(_ session: String) -> [Action] { answer(session: session, handled: false) }
+    package mutating func sessionEnded(_ session: String) -> [Action] {
+        newcomers.removeAll { $0 == session }
+        return answer(session: session, handled: false)
+    }
 
     /// Nobody may keep a message longer than the answer limit. A late *handled* ends the round all the same, as long as
     /// nobody else has the message.
@@ -105,10 +110,15 @@ package struct DeliveryRound: Hashable, Sendable {
         return settle(pending: [], handled: handled)
     }
 
-    /// A delegate appeared while the message waits for the extension.
+    /// A delegate appeared: it gets the message while that waits for the extension, or if the extension dies of it.
     package mutating func delegateAppeared(_ session: String) -> [Action] {
-        guard state == .waitingForExtension else { return [] }
-        return offer(to: [session])
+        switch state {
+        case .waitingForExtension: return offer(to: [session])
+        case .inExtension:
+            newcomers.append(session)
+            return []
+        case .idle, .delegates, .closed: return []
+        }
     }
 
     /// True when the extension is to be called now; the message is then in its hands.
@@ -125,9 +135,10 @@ package struct DeliveryRound: Hashable, Sendable {
         guard state == .inExtension else { return [] }
         deaths += 1
         guard deaths < PolicyNumbers.deliveriesMax else { return endInExtension(.givenUp) }
-        state = .waitingForExtension
         pause = PolicyNumbers.redeliveryPause(afterDeaths: deaths)
-        return [.setRedeliveryTimer(after: pause)]
+        let sessions = newcomers
+        newcomers = []
+        return [.setRedeliveryTimer(after: pause)] + offer(to: sessions)
     }
 
     /// The extension may be tried (again).

@@ -130,5 +130,5 @@ extension SystemCallRule {
     private static let sockets = plain("sendto recvfrom shutdown")
 
     /// What the second stage needs, and takes away together with `execve`.
-    private static let stages = plain("seccomp landlock_create_ruleset landlock_restrict_self")
+    private static let stages = plain("seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self")
 }

@@ -6,7 +6,7 @@ internal import AssetsStore
 extension AssetsService {
     /// The extension died in the callback of a message: that is counted across services, and so is the pause.
     func noteDeath(_ id: String, _ why: String) async {
-        guard let round = rounds[id], round.machine.stage == .pausing else { return }
+        guard let round = rounds[id], !round.machine.isClosed else { return }
         let deaths = round.machine.deaths
         let pause = PolicyNumbers.redeliveryPause(afterDeaths: deaths)
         let times = deaths == 1 ? "once" : "\(deaths) times of \(PolicyNumbers.deliveriesMax)"

@@ -7,7 +7,11 @@ internal import Glibc
 package enum SecondStage {
     /// Ends the process with this where a wall cannot be built; the service says so in its journal.
     private static let failed: Int32 = 122
-    /// Landlock can restrict all threads from this version on.
+    private static let execute: UInt64 = 1
+    private static let refer: UInt64 = 1 << 13
+    /// Landlock knows moves between folders from this version on.
+    private static let versionOfMoves: Int32 = 2
+    /// It can restrict all threads from this version on.
     private static let versionOfAllThreads: Int32 = 8
     private static let landlockAllThreads: UInt32 = 1 << 3
     private static let seccompAllThreads: UInt32 = 1
@@ -29,14 +33,20 @@ package enum SecondStage {
         }
     }
 
-    /// A layer that knows one right, to execute, and grants it nowhere.
+    /// A layer that forbids one right, to execute, everywhere.
     private static func forbidExecution() throws(Failure) {
         let version = clinux_landlock_version()
         // Without Landlock the filter alone holds.
         guard version >= 1 else { return }
-        let execute: UInt64 = 1
-        let ruleset = try must("Landlock", clinux_landlock_create(execute, 0, 0))
+        let allowsMoves = version >= versionOfMoves
+        let ruleset = try must("Landlock", clinux_landlock_create(execute | (allowsMoves ? refer : 0), 0, 0))
         defer { close(ruleset) }
+        if allowsMoves {
+            // A layer that does not allow moves between folders forbids them, whatever the others say.
+            let root = try must("/", clinux_open_place("/"))
+            defer { close(root) }
+            try must("Landlock", clinux_landlock_allow(ruleset, root, refer))
+        }
         let flags = version >= versionOfAllThreads ? landlockAllThreads : 0
         try must("Landlock", clinux_landlock_restrict(ruleset, flags))
     }

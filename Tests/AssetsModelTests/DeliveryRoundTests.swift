@@ -72,6 +72,27 @@ struct DeliveryRoundTests {
         #expect(round.delegateAppeared("other") == [])
     }
 
+    @Test("When the extension dies of it, delegates that have appeared meanwhile get it without a pause")
+    func newcomers() {
+        var round = DeliveryRound()
+        _ = round.begin(sessions: ["before"])
+        #expect(round.answer(session: "before", handled: false) == [.callExtension])
+        #expect(round.extensionTakes() == true)
+        for session in ["app", "gone"] { #expect(round.delegateAppeared(session) == []) }
+        #expect(round.sessionEnded("gone") == [])
+        let pause = PolicyNumbers.redeliveryPause(afterDeaths: 1)
+        #expect(
+            round.extensionDied() == [.setRedeliveryTimer(after: pause), .send(to: ["app"]), .setAnswerTimer])
+        #expect(round.stage == .withDelegates && round.deaths == 1)
+        var other = round
+        #expect(round.answer(session: "app", handled: true) == [.close(.handled)])
+        // Nobody is asked twice.
+        #expect(other.answer(session: "app", handled: false) == [])
+        #expect(other.stage == .pausing && other.redeliveryTimerFired() == [.callExtension])
+        #expect(other.extensionTakes() == true)
+        #expect(other.extensionDied() == [.setRedeliveryTimer(after: PolicyNumbers.redeliveryPause(afterDeaths: 2))])
+    }
+
     @Test("A message in the extension's hands is given to nobody else")
     func inExtension() {
         var round = DeliveryRound()

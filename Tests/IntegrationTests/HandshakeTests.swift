@@ -34,6 +34,7 @@ import Testing
             let ends = device.rows("extension-ended").filter { !$0.download.isEmpty }
             #expect(ends.count == 1 || death.rawValue.hasSuffix("Returns") && ends.isEmpty, "\(ends)")
             #expect(try device.extensionRecords("failed").contains { $0.download?.identifier == "missing.pack" })
+            #expect(try await asking.finish().contains { $0.path == "/asked.pack" && $0.status == 200 })
             await server.stop()
         }
     }

@@ -134,6 +134,7 @@ import Testing
                 let manifest = #"{"downloads": [\#(entries.joined(separator: ", "))]}"#
                 var bundle = FixtureBundle(manifestURL: try server.put("manifest.json", Data(manifest.utf8)))
                 bundle.extensionProgram = program
+                bundle.frameworks = [Products.folder + "/libBackgroundAssets.so"]
                 bundle.extensionOverrides = ["Server": server.url]
                 let result = try await device.install(try bundle.write(to: device.folder))
                 #expect(result.exit == .exited(0), "\(result.errors)")

@@ -167,8 +167,10 @@ final class Ledger: Sendable {
         var found: [Bool] = []
         for place in places { if let isRight = try files.isRight(place, entry.file) { found.append(isRight) } }
         if found.contains(true) { return }
+        var differences: [String] = []
+        for place in places { differences.append("\(place): \(try files.difference(place, entry.file))") }
         state.withLock { state in
-            let line = "\(state.place): \(id), \(files.size(of: entry.file)) bytes, \(when): \(entry)"
+            let line = "\(state.place): \(id), \(when): \(differences); \(entry)"
             if found.isEmpty { state.counts.lost.append(line) } else { state.counts.wrong.append(line) }
         }
     }

@@ -46,4 +46,14 @@ package struct ServedFiles: Sendable {
         guard let found = try PlainFile.read(path) else { return nil }
         return found == contents[file]
     }
+
+    /// How a file differs from the server's, for people.
+    package func difference(_ path: String, _ file: Int) throws(SystemCallError) -> String {
+        guard let found = try PlainFile.read(path) else { return "missing" }
+        let right = contents[file]
+        let same = zip(found, right).prefix { $0 == $1 }.count
+        if same == found.count && same == right.count { return "right" }
+        let zeros = found[same...].prefix { $0 == 0 }.count
+        return "\(found.count) of \(right.count) bytes, the first \(same) right, then \(zeros) zeros"
+    }
 }

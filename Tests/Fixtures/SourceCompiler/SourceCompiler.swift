@@ -95,7 +95,8 @@ package struct SourceCompiler: Sendable {
     }
 
     private func linking(_ linksFramework: Bool, _ program: URL) -> [String] {
-        ["-L", products, "-Xlinker", "-rpath", "-Xlinker", products, "-o", program.path]
+        ["-L", products, "-o", program.path]
+            + [products, "$ORIGIN/../../Frameworks"].flatMap { ["-Xlinker", "-rpath", "-Xlinker", $0] }
             + (linksFramework ? ["-lBackgroundAssets"] : []) + Self.sanitizer
     }
 

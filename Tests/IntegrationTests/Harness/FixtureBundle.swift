@@ -20,6 +20,8 @@ struct FixtureBundle {
     var hasExtension = true
     var program = Products.app
     var extensionProgram = Products.appExtension
+    /// Libraries that the app brings along: an extension can read no others but the system's.
+    var frameworks: [String] = []
     /// What the extension of 2022 schedules when the app is installed.
     var itemsOf2022: [FixtureItem] = []
     /// Set in the app's Info.plist after everything else.
@@ -42,6 +44,10 @@ struct FixtureBundle {
         try list(app + "/Entitlements.plist", ["com.apple.security.application-groups": [group]])
         try copy(program, to: app + "/FixtureApp")
         try takeLibraries(to: app + "/lib")
+        for library in frameworks {
+            try Files.makeFolder(app + "/Frameworks")
+            try copy(library, to: app + "/Frameworks/" + (library as NSString).lastPathComponent)
+        }
         guard hasExtension else { return app }
         try Files.makeFolder(appex)
         try list(
