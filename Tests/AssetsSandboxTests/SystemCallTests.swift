@@ -9,7 +9,7 @@ import Testing
         process_vm_writev process_madvise bpf perf_event_open io_uring_setup io_uring_enter io_uring_register keyctl \
         add_key request_key unshare setns mount umount2 pivot_root chroot memfd_create memfd_secret userfaultfd \
         pidfd_open pidfd_getfd pidfd_send_signal shmget shmat semget msgget mq_open open_by_handle_at chmod fchmodat \
-        chown lchown fchownat utime utimes futimesat setxattr lsetxattr getxattr removexattr landlock_add_rule \
+        chown lchown fchownat utime utimes futimesat setxattr lsetxattr getxattr removexattr \
         setpriority ioprio_set setrlimit rt_sigqueueinfo rt_tgsigqueueinfo tkill modify_ldt personality quotactl syslog \
         reboot swapon init_module finit_module kexec_load iopl ioperm setuid setgid setgroups capset openat2 splice tee \
         vmsplice inotify_init1 fanotify_init name_to_handle_at sethostname acct settimeofday clock_settime adjtimex \
