@@ -1,5 +1,5 @@
-internal import AssetsClient
 // Many small files: each on the disk and told of, against tools that only write.
+internal import AssetsClient
 internal import AssetsOS
 internal import AssetsWire
 internal import BenchmarkKit
@@ -7,7 +7,7 @@ internal import Glibc
 
 /// How long an app waits for thousands of files, from the moment the server answers until its last callback has ended.
 ///
-/// The extension has asked for all of them, the app is launched and has a delegate; the server has been held until then.
+/// The app is launched, has asked for all of them and has a delegate; the server has been held until then.
 /// Each round fetches into new folders and nothing is removed before the end: where thousands of files were removed a moment
 /// ago, making files is slow.
 struct ManyBench: Bench {
@@ -119,13 +119,14 @@ private final class ManyRun {
         defer { device.end(SIGTERM) }
         let front = try Nginx(folder: place + "/nginx", authority: device.authority)
         defer { front.stop() }
-        let lines = files.names.map { "\(nginx.baseURL)/\($0) \(files.bytes) later\n" }
-        try Folder.write(lines.joined(), to: front.site + "/manifest.txt")
+        try Folder.write("", to: front.site + "/manifest.txt")
+        let list = place + "/list"
+        try Folder.write(files.names.map { "\(nginx.baseURL)/\($0) \(files.bytes)\n" }.joined(), to: list)
         let bundle = try BenchBundle(in: place, manifestURL: front.baseURL + "/manifest.txt")
         nginx.pause()
         defer { nginx.goOn() }
         try device.install(bundle.path)
-        let app = try AppCalls(device: device, folder: place).open(["keep", "\(files.count)"])
+        let app = try AppCalls(device: device, folder: place).open(["keep", list])
         defer { _ = app.program.end(SIGTERM) }
         _ = try line(0, of: app)
         Folder.settle()

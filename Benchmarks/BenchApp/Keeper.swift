@@ -2,9 +2,11 @@
 import AssetsOS
 import BackgroundAssets
 import Foundation
+import FoundationNetworking
 
-/// Takes all downloads to the foreground and moves each finished file to where the app keeps its assets; prints "ready" once
-/// the service knows of it, and when the last callback ended, in nanoseconds of the monotonic clock.
+/// Starts a download for each line of a list, a URL and a size, and moves each finished file to where the app keeps its
+/// assets; prints "ready" once the service knows of all, and when the last callback ended, in nanoseconds of the monotonic
+/// clock.
 final class Keeper: NSObject, BADownloadManagerDelegate, Sendable {
     private static let group = "group.org.backgroundassets.bench"
 
@@ -36,16 +38,27 @@ final class Keeper: NSObject, BADownloadManagerDelegate, Sendable {
 
     /// Keeps files until SIGTERM.
     static func run(on manager: BADownloadManager, _ arguments: [String]) throws {
-        guard arguments.count == 2, let wanted = Int(arguments[1]),
+        guard arguments.count == 2, let list = try? String(contentsOfFile: arguments[1], encoding: .utf8),
             let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
         else { throw CocoaError(.keyValueValidation) }
         let folder = container.appending(path: "Kept")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let keeper = Keeper(wanted: wanted, folder: folder)
+        let lines = list.split(separator: "\n")
+        let keeper = Keeper(wanted: lines.count, folder: folder)
         manager.delegate = keeper
-        for download in try manager.fetchCurrentDownloads() { try manager.startForegroundDownload(download) }
+        for line in lines { try manager.startForegroundDownload(try download(line)) }
         say("ready")
-        while true { pause() }
+        withExtendedLifetime(keeper) { while true { pause() } }
+    }
+
+    private static func download(_ line: Substring) throws -> BADownload {
+        let fields = line.split(separator: " ")
+        guard fields.count == 2, let url = URL(string: String(fields[0])), let size = Int(fields[1]) else {
+            throw CocoaError(.keyValueValidation)
+        }
+        return BAURLDownload(
+            identifier: url.lastPathComponent, request: URLRequest(url: url), essential: false, fileSize: size,
+            applicationGroupIdentifier: group, priority: .default)
     }
 
     private static func say(_ text: String) {
