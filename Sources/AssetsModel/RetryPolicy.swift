@@ -63,6 +63,25 @@ package struct RetryPolicy: Hashable, Sendable {
         return .retry(at: min(now + pause, end))
     }
 
+    /// What becomes of a download that is not even tried, for want of something whose coming is watched.
+    ///
+    /// - Parameters:
+    ///   - now: Calendar time.
+    ///   - processNow: Of the clock that stands still while the machine sleeps, as `connectivity` has it.
+    package func decideUntried(
+        _ transferClass: TransferClass, _ history: RetryHistory, _ interruption: Interruption, now: Duration,
+        _ connectivity: Connectivity, at processNow: Duration
+    ) -> RetryDecision {
+        let decision = decide(
+            transferClass, history, interruption, now: now, random: 0, RetrySurroundings(isWatched: true))
+        // A machine that slept through the patience gets a moment to find its network.
+        let moment = min(PolicyNumbers.networkWakeTime, patience)
+        guard case .fail = decision, interruption.reason == .offline, transferClass == .background,
+            !connectivity.isOffline(at: processNow, for: moment)
+        else { return decision }
+        return .wait(until: now + moment)
+    }
+
     /// How long failures without a byte are borne.
     private func patience(_ transferClass: TransferClass, _ kind: Interruption.Kind) -> Duration {
         switch (transferClass, kind) {

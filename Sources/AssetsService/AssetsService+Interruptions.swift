@@ -135,7 +135,9 @@ extension AssetsService {
             queue.remove(id: record.id, app: record.app)
             let wasHeld = record.reason == interruption.reason
             record.retry.firstFailure = min(record.retry.firstFailure ?? calendarNow, calendarNow)
-            switch decide(record, interruption) {
+            let decision = retryPolicy.decideUntried(
+                record.transferClass, record.retry, interruption, now: calendarNow, connectivity, at: seams.loop.now)
+            switch decision {
             case .fail(let failure): failed.append((record, failure, interruption.reason))
             case .retry(let time), .wait(let time):
                 if !wasHeld { held.append((record, interruption)) }
@@ -176,20 +178,6 @@ extension AssetsService {
             if let other = try? await seams.store.download(id: entry.id), isStartable(other) { others.append(other) }
         }
         return others
-    }
-
-    private func decide(_ record: DownloadRecord, _ interruption: Interruption) -> RetryDecision {
-        let decision = retryPolicy.decide(
-            record.transferClass, record.retry, interruption, now: calendarNow, random: 0,
-            RetrySurroundings(isWatched: true))
-        // A machine that slept through the patience gets a moment to find its network.
-        let moment = min(PolicyNumbers.networkWakeTime, settings.patience)
-        if case .fail = decision, interruption.reason == .offline, record.transferClass == .background,
-            !connectivity.isOffline(at: seams.loop.now, for: moment)
-        {
-            return .wait(until: calendarNow + moment)
-        }
-        return decision
     }
 
     /// What waits for one of these is tried now, whatever its pause; pauses after failures begin anew.

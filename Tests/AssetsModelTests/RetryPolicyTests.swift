@@ -51,6 +51,24 @@ struct RetryPolicyTests {
         #expect(!RetryPolicy.isOfPause(interruption(.broken), pausedAt: nil, now: pausedAt))
     }
 
+    @Test("A machine that slept through the patience has a moment to find its network")
+    func untried() {
+        let now = Duration.seconds(10_000_000)
+        var connectivity = Connectivity()
+        _ = connectivity.changed(NetworkView(), at: .seconds(100))
+        func decide(_ transferClass: TransferClass, after time: Duration, since: Duration) -> RetryDecision {
+            RetryPolicy().decideUntried(
+                transferClass, RetryHistory(firstFailure: now - since), .offline, now: now, connectivity,
+                at: .seconds(100) + time)
+        }
+        let (patience, moment) = (RetryPolicy().patience, PolicyNumbers.networkWakeTime)
+        #expect(decide(.background, after: .zero, since: .seconds(1)) == .wait(until: now + patience - .seconds(1)))
+        #expect(decide(.background, after: .zero, since: patience) == .wait(until: now + moment))
+        let failed = RetryDecision.fail(Interruption.offline.failure)
+        #expect(decide(.background, after: moment, since: patience) == failed)
+        #expect(decide(.foreground, after: .zero, since: patience) == failed)
+    }
+
     @Test("Patience depends on who waits and on what went wrong", arguments: rows)
     func patience(_ row: Row) {
         let now = Duration.seconds(1_000_000)

@@ -118,6 +118,25 @@ extension TestDevice {
     }
 
     @Test(
+        "A simulated event gives the extension its runtime of the day anew",
+        .shows("B230", "D56", by: "backgroundassets-debug --simulate"))
+    func runtime() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            try await device.install(limits: LimitPlan(), from: server)
+            _ = try await device.row("extension-ended")
+            try await device.use(.seconds(300))
+            #expect(try await device.extensionLedger().extension.reason == "budget")
+            let start = device.journal.count
+            #expect(try await device.simulate("--app-periodic-check").exit == .exited(0))
+            _ = try await device.row("extension-answered", from: start)
+            let after = try await device.extensionLedger()
+            #expect(after.extension.reason == "" && after.extension.runtimeUsed < 30)
+            await server.stop()
+        }
+    }
+
+    @Test(
         "After a simulated installation the app lists what is queued, and finds what has come",
         .shows("B238", by: "backgroundassets-debug --simulate"),
         .shows("B128", by: "BADownloaderExtension.downloads(for:manifestURL:extensionInfo:)"))
