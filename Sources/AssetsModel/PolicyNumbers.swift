@@ -25,6 +25,8 @@ package enum PolicyNumbers {
     /// Times that an extension may die in the callback of one message before it is given up: some two hours in which
     /// whatever was short, memory or room or a server's patience, may have come back.
     package static let deliveriesMax = 8
+    /// Messages of one app that were given up and are remembered for `why`.
+    package static let givenUpMessagesMax = 100
     /// After the first death in a callback: what another process disturbed is over by then.
     package static let redeliveryPauseMin = Duration.seconds(2)
     /// By so much each pause is longer than the one before.
