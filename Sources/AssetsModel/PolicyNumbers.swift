@@ -125,6 +125,10 @@ package enum PolicyNumbers {
     /// An extension that nobody waits for: a third of the processor beside one busy program, and what it is asked to do
     /// still ends.
     package static let backgroundNice: Int32 = 5
+    /// As much as that among control groups.
+    package static let backgroundProcessorWeight = 33
+    /// What every control group weighs of which nobody says otherwise.
+    package static let processorWeight = 100
     /// Its files come after everybody's, but they come.
     package static let backgroundDiskLevel: Int32 = 7
     /// What pipes hold is counted for nobody: with so few descriptors it is 8 MiB. Programs on macOS begin with as many.
