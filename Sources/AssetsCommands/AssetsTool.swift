@@ -53,6 +53,7 @@ package enum AssetsTool {
         case "apps": { (context) throws(Failure) in try apps(context) }
         case "downloads": { (context) throws(Failure) in try downloads(context) }
         case "journal": { (context) throws(Failure) in try journal(context) }
+        case "why": { (context) throws(Failure) in try why(context) }
         case "extension": { (context) throws(Failure) in try `extension`(context) }
         case "uninstall": { (context) throws(Failure) in try uninstall(context) }
         case "doctor": { (context) throws(Failure) in try doctor(context) }

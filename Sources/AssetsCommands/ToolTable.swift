@@ -14,7 +14,7 @@ extension AssetsTool {
                 + "of JSON on standard output, and a failure one line of JSON on standard error with its code, reason "
                 + "and remedy.",
         ],
-        verbs: [install, launch, apps, downloads, journal, `extension`, uninstall, settings, doctor, serve],
+        verbs: [install, launch, apps, downloads, why, journal, `extension`, uninstall, settings, doctor, serve],
         options: [
             Option(
                 "device", "The device to talk to: the folder that holds it. Without it, the user's own device.",
@@ -63,6 +63,25 @@ extension AssetsTool {
 
     private static let downloads = Verb(
         "downloads", "List queued, running and unhandled downloads", arguments: [bundleIdentifier(.optional)])
+
+    private static let why = Verb(
+        "why", "Say what holds an app or one of its downloads, and what would release it",
+        arguments: [
+            bundleIdentifier(.required),
+            Argument("download", "Identifier or unique identifier of one download.", count: .optional),
+        ],
+        details: [
+            "Names the one rule that holds each thing now, and behind it what would release it, with a time where it is a "
+                + "matter of time: the launch gate, the extension and its runtime of the day, exclusive control with who "
+                + "has it and who waits, every download that waits and every message that nobody has handled, messages "
+                + "that were given up with their kept files, and the next periodic check. Where nothing is held, one "
+                + "line says so.",
+            "Its words are those of the journal, which tells how it came to that.",
+        ],
+        examples: [
+            Remark("backgroundassets why com.example.sample", "Say what everything of an app waits for."),
+            Remark("backgroundassets why com.example.sample level-3.pack", "Say it of one download."),
+        ])
 
     private static let journal = Verb(
         "journal", "Show what the service did and why",

@@ -31,7 +31,8 @@ package struct ExclusiveControl: Hashable, Sendable {
     }
 
     package private(set) var holder: Holder?
-    private var waiting: [Request] = []
+    /// Who waits for it, the first one first.
+    package private(set) var waiting: [Request] = []
 
     package init() {}
 

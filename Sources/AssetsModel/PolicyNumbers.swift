@@ -25,6 +25,8 @@ package enum PolicyNumbers {
     /// Times that an extension may die in the callback of one message before it is given up: some two hours in which
     /// whatever was short, memory or room or a server's patience, may have come back.
     package static let deliveriesMax = 8
+    /// Messages of one app that were given up and are remembered for `why`.
+    package static let givenUpMessagesMax = 100
     /// After the first death in a callback: what another process disturbed is over by then.
     package static let redeliveryPauseMin = Duration.seconds(2)
     /// By so much each pause is longer than the one before.
@@ -123,6 +125,10 @@ package enum PolicyNumbers {
     /// An extension that nobody waits for: a third of the processor beside one busy program, and what it is asked to do
     /// still ends.
     package static let backgroundNice: Int32 = 5
+    /// As much as that among control groups.
+    package static let backgroundProcessorWeight = 33
+    /// What every control group weighs of which nobody says otherwise.
+    package static let processorWeight = 100
     /// Its files come after everybody's, but they come.
     package static let backgroundDiskLevel: Int32 = 7
     /// What pipes hold is counted for nobody: with so few descriptors it is 8 MiB. Programs on macOS begin with as many.

@@ -33,6 +33,8 @@ package enum Reason: String, Hashable, Sendable, CaseIterable, Codable {
     case crash
     case timeout
     case duplicate
+    /// Who has its message has not answered yet.
+    case answer
     case notHandled = "not-handled"
     case notImplemented = "not-implemented"
     case unmoved

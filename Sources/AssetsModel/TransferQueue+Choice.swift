@@ -64,6 +64,24 @@ extension TransferQueue {
 
     /// Whether an entry could start now, or could once another transfer were gone.
     private func isFree(for entry: QueueEntry, without gone: String? = nil) -> Bool {
+        limit(of: entry, without: gone) == nil
+    }
+
+    /// What keeps an entry from having a place.
+    package enum Obstacle: Hashable, Sendable {
+        /// So many transfers of its pool run, as many as may.
+        case places(Int)
+        /// So many from its server, for its app or for all.
+        case host(String, Int)
+        /// Others go first.
+        case turn
+    }
+
+    /// Why an entry that waits has no place yet.
+    package func obstacle(to entry: QueueEntry) -> Obstacle { limit(of: entry) ?? .turn }
+
+    /// The limit that is reached for an entry; nil when it could start.
+    private func limit(of entry: QueueEntry, without gone: String? = nil) -> Obstacle? {
         var ofPool = 0
         var ofHost = 0
         var ofAppAndHost = 0
@@ -73,8 +91,10 @@ extension TransferQueue {
             ofHost += 1
             if other.entry.app == entry.app { ofAppAndHost += 1 }
         }
-        return ofPool < entry.transferClass.pool.transfersMax && ofHost < PolicyNumbers.transfersPerHostMax
-            && ofAppAndHost < PolicyNumbers.transfersPerAppAndHostMax
+        if ofPool >= entry.transferClass.pool.transfersMax { return .places(ofPool) }
+        let isHostFull =
+            ofHost >= PolicyNumbers.transfersPerHostMax || ofAppAndHost >= PolicyNumbers.transfersPerAppAndHostMax
+        return isHostFull ? .host(entry.host, ofHost) : nil
     }
 
     // MARK: Time slices

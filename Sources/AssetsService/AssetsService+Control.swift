@@ -93,8 +93,17 @@ extension AssetsService {
         performControl(actions ?? [], app: app)
     }
 
-    /// Who a session is, for people.
-    private func described(_ session: String) -> String {
-        sessions[session]?.isExtension == true ? "the extension" : "a process of the app"
+    /// How an app's exclusive control stands.
+    func control(of app: String, _ view: Standing.ExtensionView) -> Standing {
+        let holder = controls[app]?.rule.holder.map { (party($0.session), since: seams.loop.now - $0.since) }
+        let waiting = controls[app]?.rule.waiting.map { party($0.session) } ?? []
+        return .control(holder: holder, waiting: waiting, view, at: calendarNow)
     }
+
+    private func party(_ session: String) -> Standing.Party {
+        Standing.Party(isExtension: sessions[session]?.isExtension == true, process: sessions[session]?.process)
+    }
+
+    /// Who a session is, for people.
+    private func described(_ session: String) -> String { party(session).name }
 }

@@ -164,6 +164,7 @@ extension AssetsService {
                 .messageClosed, .notImplemented, app: record.app, download: record.id,
                 "neither app nor extension has a method for it; the file stays where it is")
         case .givenUp:
+            changes.append(givenUp(record))
             journal(
                 .messageClosed, .crash, app: record.app, download: record.id,
                 "the extension died in the callback \(PolicyNumbers.deliveriesMax) times; the file stays where it is")

@@ -114,16 +114,3 @@ extension AssetsService {
         }
     }
 }
-
-extension Duration {
-    /// "14 d", "6 h", "12 min", or shorter times as `shown`: for plans, whose seconds nobody wants to read.
-    fileprivate var shownRoughly: String {
-        let seconds = components.seconds
-        return switch seconds {
-        case (2 * 86_400)...: "\(seconds / 86_400) d"
-        case 7200...: "\(seconds / 3600) h"
-        case 120...: "\(seconds / 60) min"
-        default: shown
-        }
-    }
-}

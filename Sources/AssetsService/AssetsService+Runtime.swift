@@ -147,6 +147,15 @@ extension AssetsService {
 
     // MARK: For its developer
 
+    /// How the app's extension may run now.
+    func extensionView(of app: String) -> Standing.ExtensionView {
+        chargeRuntime(of: app)
+        var ledger = runtimes[app] ?? RuntimeLedger()
+        return Standing.ExtensionView(
+            phase: extensionProcesses[app]?.life.phase ?? .absent, used: ledger.used(at: calendarNow),
+            budget: runtimeBudget(of: app), obstacle: knownObstacle(to: app).map { ($0.reason, $0.detail, $0.wait) })
+    }
+
     /// What an app's extension may use and what its runs used.
     package func extensionLedger(of app: String) async throws(AssetsError) -> ExtensionLedger {
         guard apps[app] != nil else {

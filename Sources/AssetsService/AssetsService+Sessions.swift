@@ -21,6 +21,8 @@ struct ManagerSession {
     let id: String
     let app: String
     let isExtension: Bool
+    /// Its number; nil for an extension.
+    let process: Int32?
     var hasDelegate = false
     let send: (SessionEvent) -> Void
 }
@@ -29,11 +31,11 @@ extension AssetsService {
     // MARK: Sessions
 
     /// Opens a session for a connection that may speak for `app`. `send` is called on the service's executor.
-    package func openSession(app: String, isExtension: Bool, send: @escaping @Sendable (SessionEvent) -> Void)
-        -> String
-    {
+    package func openSession(
+        app: String, isExtension: Bool, process: Int32? = nil, send: @escaping @Sendable (SessionEvent) -> Void
+    ) -> String {
         let id = seams.random.uuid()
-        sessions[id] = ManagerSession(id: id, app: app, isExtension: isExtension, send: send)
+        sessions[id] = ManagerSession(id: id, app: app, isExtension: isExtension, process: process, send: send)
         sessionOrder.append(id)
         return id
     }

@@ -222,11 +222,3 @@ extension AssetsService {
         return false
     }
 }
-
-extension Duration {
-    /// "12 s" or "350 ms".
-    package var shown: String {
-        let (seconds, attoseconds) = components
-        return seconds >= 1 ? "\(seconds) s" : "\(attoseconds / 1_000_000_000_000_000) ms"
-    }
-}

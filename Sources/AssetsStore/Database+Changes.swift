@@ -9,7 +9,7 @@ extension Database {
         case .saveApp(let record): try save(record)
         case .removeApp(let id):
             try removeDownloads(of: id)
-            for query in [Query.removeRuns, .removeRuntime, .removePlan, .closeEvent, .removeApp] {
+            for query in [Query.removeRuns, .removeRuntime, .removeGivenUpOfApp, .removePlan, .closeEvent, .removeApp] {
                 try run(query) { row throws(StoreError) in try row.bind(id, at: 1) }
             }
         case .savePlan(let app, let plan): try save(plan, of: app)
@@ -34,6 +34,8 @@ extension Database {
         case .removeDownload(let id): try run(.removeDownload) { row throws(StoreError) in try row.bind(id, at: 1) }
         case .saveExtensionRun(let record): try save(record)
         case .saveRuntime(let app, let ledger): try save(ledger, of: app)
+        case .saveGivenUp(let message): try save(message)
+        case .removeGivenUp(let id): try run(.removeGivenUp) { row throws(StoreError) in try row.bind(id, at: 1) }
         case .setSetting(let name, let value?):
             try run(.setSetting) { row throws(StoreError) in
                 try row.bind(name, at: 1)
@@ -102,7 +104,7 @@ extension Database {
             }
         case .saveApp, .removeApp, .savePlan, .openEvent, .closeEvent, .saveInstallation, .removeInstallation,
             .insertDownload, .removeDownload, .demoteForegroundDownloads, .releaseWaits, .setSetting, .openIntent,
-            .closeIntent, .saveExtensionRun, .saveRuntime:
+            .closeIntent, .saveExtensionRun, .saveRuntime, .saveGivenUp, .removeGivenUp:
             preconditionFailure("\(change) does not update a download")
         }
     }

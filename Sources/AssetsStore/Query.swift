@@ -11,6 +11,7 @@ enum Query: Int, CaseIterable {
     case downloads, downloadsOfApp, live, finishing, liveOfApp, messages, messagesOfApp
     case nextQueuedApp, queueOfApp, earliestNotBefore, counts
     case saveRun, trimRuns, removeRuns, runsOfApp, openRuns, saveRuntime, removeRuntime, runtimes
+    case saveGivenUp, trimGivenUp, removeGivenUp, removeGivenUpOfApp, givenUpOfApp
     case setSetting, removeSetting, settings
     case savePlan, removePlan, plans, openEvent, closeEvent, events
     case openIntent, closeIntent, intents
@@ -147,6 +148,25 @@ enum Query: Int, CaseIterable {
             """
         case .removeRuntime: "DELETE FROM extensionRuntimes WHERE app = ?1"
         case .runtimes: "SELECT app, ledger FROM extensionRuntimes"
+        default: givenUpSQL
+        }
+    }
+
+    private var givenUpSQL: String? {
+        switch self {
+        case .saveGivenUp:
+            """
+            INSERT OR REPLACE INTO givenUp(\(Self.givenUpColumns)) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 \
+            WHERE EXISTS (SELECT 1 FROM apps WHERE apps.id = ?2)
+            """
+        case .trimGivenUp:
+            """
+            DELETE FROM givenUp WHERE app = ?1 AND number <= \
+            (SELECT number FROM givenUp WHERE app = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)
+            """
+        case .removeGivenUp: "DELETE FROM givenUp WHERE id = ?1"
+        case .removeGivenUpOfApp: "DELETE FROM givenUp WHERE app = ?1"
+        case .givenUpOfApp: "SELECT \(Self.givenUpColumns) FROM givenUp WHERE app = ?1 ORDER BY number"
         default: nil
         }
     }
@@ -181,5 +201,6 @@ enum Query: Int, CaseIterable {
         "id, source, kind, phase, app, buildFolder, startedAt, errorCode, errorReason, errorRemedy"
     private static let runColumns =
         "id, app, launchedAt, endedAt, calls, runtime, memoryPeak, warnings, reason, detail"
+    private static let givenUpColumns = "id, app, identifier, time, path, inode, detail"
     private static let journalColumns = "number, time, event, reason, app, download, detail"
 }

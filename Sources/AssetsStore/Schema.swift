@@ -6,7 +6,7 @@
 struct Schema {
     let steps: [String]
 
-    static let current = Schema(steps: [first, digests, places, occasions, extensions])
+    static let current = Schema(steps: [first, digests, places, occasions, extensions, givenUp])
 
     /// Marks a database as ours: "BAst".
     static let applicationID: Int64 = 0x4241_7374
@@ -190,5 +190,20 @@ struct Schema {
             app TEXT PRIMARY KEY CHECK (app <> ''),
             ledger TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Messages that were given up, and their files, which stay.
+    private static let givenUp = """
+        CREATE TABLE givenUp(
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE CHECK (id <> ''),
+            app TEXT NOT NULL,
+            identifier TEXT NOT NULL,
+            time INTEGER NOT NULL,
+            path TEXT,
+            inode INTEGER,
+            detail TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX givenUpByApp ON givenUp(app, number);
         """
 }

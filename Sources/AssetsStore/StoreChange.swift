@@ -7,7 +7,7 @@ package import AssetsModel
 /// no error, so that recovery may repeat itself.
 package enum StoreChange: Hashable, Sendable {
     case saveApp(AppRecord)
-    /// Its downloads, plan and event go too, and what its extension used.
+    /// Its downloads, plan and event go too, and what its extension used and was given up of its messages.
     case removeApp(String)
     case savePlan(app: String, PeriodicPlan)
     /// An app has one event at a time: another one is a `duplicate`.
@@ -37,6 +37,9 @@ package enum StoreChange: Hashable, Sendable {
     case saveExtensionRun(ExtensionRun)
     /// The same for what an app's extension has used of its day.
     case saveRuntime(app: String, RuntimeLedger)
+    /// Of an installed app; the oldest beyond those that are remembered go. Nothing of an app that is not installed.
+    case saveGivenUp(GivenUpMessage)
+    case removeGivenUp(id: String)
     /// nil forgets the setting.
     case setSetting(name: String, value: String?)
     /// Announces an effect outside the database; an open intent of that id is a `duplicate`.

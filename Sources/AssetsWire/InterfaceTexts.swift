@@ -136,6 +136,24 @@ package enum InterfaceTexts {
             detail: string
         )
 
+        # How something of an app stands. subject is "gate", "extension", "control", "check" (the next periodic check), "download",
+        # "message" (of a download that has ended, until somebody has handled it) or "kept-file" (of a message that was given up).
+        type Standing (
+            subject: string,
+            # Of a download; empty where it is about none.
+            identifier: string,
+            unique_identifier: string,
+            # Whether something holds it.
+            held: bool,
+            # The one rule that holds it now; empty where nothing does.
+            reason: string,
+            detail: string,
+            # What releases it, to be read after "released when"; empty where nothing holds it.
+            release: string,
+            # When it goes on at the latest, in calendar seconds since 1970; 0 when that is not a matter of time.
+            latest: float
+        )
+
         # What this service is.
         method Describe() -> (
             device: string,
@@ -180,6 +198,10 @@ package enum InterfaceTexts {
 
         # What an app's extension may use, and its last runs, the last first.
         method Extension(app: string) -> (extension: ExtensionState, runs: []ExtensionRun)
+
+        # How an app stands: its gate, extension, exclusive control and periodic checks, and each download that something holds.
+        # With a download, its identifier or unique identifier, only that. A stream of pages.
+        method Why(app: string, download: string) -> (standings: []Standing)
 
         # Developer Mode admits unsigned bundles, declared callers and the development certificate authority.
         method SetDeveloperMode(on: bool) -> ()

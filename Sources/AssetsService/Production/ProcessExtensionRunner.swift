@@ -49,13 +49,8 @@ package actor ProcessExtensionRunner: ExtensionRunner {
         groups = Result { () throws(ControlGroups.Obstacle) in try ControlGroups() }
     }
 
-    /// What bounds the memory of extensions beside the service itself.
-    package var memoryBounds: String {
-        switch groups {
-        case .success: "the memory of extensions is bounded by the kernel too, in control groups"
-        case .failure(let obstacle): "the memory of extensions is bounded without control groups: \(obstacle)"
-        }
-    }
+    /// What bounds extensions beside the service itself.
+    package var bounds: String { ControlGroups.summary(groups) }
 
     package nonisolated var sandboxReports: [SandboxReport] { sandbox.reports }
 
@@ -150,7 +145,7 @@ package actor ProcessExtensionRunner: ExtensionRunner {
         do throws(SystemCallError) {
             let process = try await launch(target)
             processes[app] = process
-            place(process, app)
+            place(process, target)
             process.whenReaped = { [weak self] process in
                 guard let self else { return }
                 assumeIsolated { $0.reaped(process, of: app) }
@@ -160,10 +155,10 @@ package actor ProcessExtensionRunner: ExtensionRunner {
         } catch { listener?(app, .launchFailed("the extension cannot be launched: \(error)")) }
     }
 
-    private func place(_ process: ExtensionProcess, _ app: String) {
+    private func place(_ process: ExtensionProcess, _ target: ExtensionTarget) {
         guard case .success(let groups) = groups else { return }
-        do throws(SystemCallError) { try groups.place(process.child.process) } catch {
-            host?.note(.warning, .memory, app, "the extension has no control group: \(error)")
+        do throws(SystemCallError) { try groups.place(process.child.process, target.urgency) } catch {
+            host?.note(.warning, .memory, target.app, "the extension has no control group: \(error)")
         }
     }
 

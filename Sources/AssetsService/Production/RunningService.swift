@@ -92,7 +92,7 @@ final class RunningService: @unchecked Sendable {
         try await service.start()
         await service.note(.transfersReady, .none, await transferAbilities())
         await service.note(.sandboxReady, .none, SandboxReport.summary(runner.sandboxReports))
-        await service.note(.extensionsReady, .none, await runner.memoryBounds)
+        await service.note(.extensionsReady, .none, await runner.bounds)
         if let damaged = await seams.store.damagedCopy {
             await service.note(.warning, .invalid, "the database was damaged and set aside as \(damaged)")
         }

@@ -40,6 +40,7 @@ func serveDevice(_ dispatcher: inout WireDispatcher<AssetsService, Peer>, versio
         }
     }
     serveExtension(&dispatcher)
+    serveWhy(&dispatcher)
     dispatcher.on(DeviceInterface.SetDeveloperMode.self) { service, peer, header, parameters in
         service.answer(DeviceInterface.SetDeveloperMode.self, header, to: peer) { service throws(AssetsError) in
             try await service.setDeveloperMode(parameters.on)
@@ -134,6 +135,40 @@ private func serveExtension(_ dispatcher: inout WireDispatcher<AssetsService, Pe
             let ledger = try await service.extensionLedger(of: parameters.app)
             return .init(extension: .init(ledger), runs: ledger.runs.map(DeviceInterface.ExtensionRun.init))
         }
+    }
+}
+
+private func serveWhy(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) {
+    dispatcher.onStream(DeviceInterface.Why.self) { service, peer, header, parameters in
+        service.launch { service in await service.sendStandings(parameters, header, to: peer) }
+    }
+}
+
+extension AssetsService {
+    /// Sends how an app stands, then its downloads that something holds; or how one of its downloads does.
+    fileprivate func sendStandings(
+        _ parameters: DeviceInterface.Why.Parameters, _ header: CallHeader, to peer: Peer
+    ) async {
+        let app = parameters.app
+        let wrap = { (page: [Standing]) in DeviceInterface.Why.Reply(standings: page.map(DeviceInterface.Standing.init))
+        }
+        do throws(AssetsError) {
+            guard parameters.download.isEmpty else {
+                let found = try await standings(of: app, download: parameters.download)
+                return peer.reply(DeviceInterface.Why.self, wrap(found), to: header)
+            }
+            var page = try await standings(of: app)
+            var last: Int64? = 0
+            while let sequence = last, peer.isOpen {
+                let (held, next) = try await heldDownloads(of: app, after: sequence, limit: WireLimit.pageMax)
+                last = next
+                guard !held.isEmpty else { continue }
+                peer.stream(DeviceInterface.Why.self, wrap(page))
+                await peer.drained()
+                page = held
+            }
+            peer.reply(DeviceInterface.Why.self, wrap(page), to: header)
+        } catch { peer.refuse(header, error) }
     }
 }
 

@@ -91,9 +91,9 @@ private func serveSessions(_ dispatcher: inout WireDispatcher<AssetsService, Pee
         service.launch { service in
             do throws(AssetsError) {
                 let caller = try await service.caller(peer)
-                let id = service.openSession(app: caller.app, isExtension: caller.isExtension) { event in
-                    peer.tell(ManagerInterface.Event(event))
-                }
+                let id = service.openSession(
+                    app: caller.app, isExtension: caller.isExtension, process: peer.process
+                ) { event in peer.tell(ManagerInterface.Event(event)) }
                 peer.session = id
                 peer.whenEnded.append { $0.closeSession(id) }
                 guard peer.isOpen else { return service.closeSession(id) }

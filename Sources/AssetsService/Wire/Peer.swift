@@ -42,6 +42,14 @@ final class Peer: @unchecked Sendable {
         self.loop = loop
     }
 
+    /// The client's number; nil for an extension, whose socket was inherited.
+    var process: Int32? {
+        switch origin {
+        case .process(let pid, _): pid
+        case .extensionOf: nil
+        }
+    }
+
     var isOpen: Bool { connection?.isOpen == true }
 
     // MARK: Answers

@@ -134,6 +134,15 @@ extension DeviceInterface.ExtensionRun {
     }
 }
 
+extension DeviceInterface.Standing {
+    init(_ standing: Standing) {
+        self.init(
+            subject: standing.subject.rawValue, identifier: standing.identifier, uniqueIdentifier: standing.download,
+            held: standing.isHeld, reason: standing.reason?.rawValue ?? "", detail: standing.detail,
+            release: standing.release, latest: standing.latest?.inSeconds ?? 0)
+    }
+}
+
 extension DeviceInterface.JournalEntry {
     init(_ row: JournalRow) {
         let entry = row.entry

@@ -42,12 +42,17 @@ extension TestDevice {
 
     /// Ends the service, has the app's extension have run for so long, and starts it again.
     func use(_ runtime: Duration, of app: String = FixtureBundle.identifier) async throws {
-        try await terminate()
-        let loop = try EventLoop.start(name: "ledger")
-        let store = try await Store(path: root + "/device.sqlite", on: loop)
         var ledger = RuntimeLedger()
         ledger.charge(runtime, at: SystemCalendarClock().now)
-        _ = try await store.apply([.saveRuntime(app: app, ledger)])
+        try await restart(after: [.saveRuntime(app: app, ledger)])
+    }
+
+    /// Ends the service, changes what it wrote down, and starts it again.
+    func restart(after changes: [StoreChange]) async throws {
+        try await terminate()
+        let loop = try EventLoop.start(name: "changes")
+        let store = try await Store(path: root + "/device.sqlite", on: loop)
+        _ = try await store.apply(changes)
         try await store.close()
         loop.stop()
         try await start(developerMode: false)
