@@ -55,7 +55,7 @@ struct RetryPolicyTests {
     func untried() {
         let now = Duration.seconds(10_000_000)
         var connectivity = Connectivity()
-        _ = connectivity.changed(NetworkView(), at: .seconds(100))
+        _ = connectivity.see(NetworkView(), at: .seconds(100), random: 0)
         func decide(_ transferClass: TransferClass, after time: Duration, since: Duration) -> RetryDecision {
             RetryPolicy().decideUntried(
                 transferClass, RetryHistory(firstFailure: now - since), .offline, now: now, connectivity,
