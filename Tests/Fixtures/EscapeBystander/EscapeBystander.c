@@ -4,7 +4,7 @@
 //     EscapeBystander <path of a socket to make> <name for the abstract socket and the message queue>
 //
 // It prints "ready <tcp port> <udp port> <key of its shared memory>". For each line that it reads it prints one: the kinds
-// of sockets at which somebody came, and "signal" where somebody sent SIGCONT, or "nobody". At the end of its input it
+// of sockets at which somebody came, and "signal" where somebody sent SIGURG, or "nobody". At the end of its input it
 // removes what it made.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -76,7 +76,7 @@ static void note_signal(int number) { was_signalled = number; }
 int main(int count, char **words) {
     must(count == 3, "two arguments");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sigaction(SIGCONT, &(struct sigaction){.sa_handler = note_signal, .sa_flags = SA_RESTART}, NULL);
+    sigaction(SIGURG, &(struct sigaction){.sa_handler = note_signal, .sa_flags = SA_RESTART}, NULL);
     setvbuf(stdout, NULL, _IOLBF, 0);
     char queue_name[128];
     snprintf(queue_name, sizeof queue_name, "/%s", words[2]);

@@ -64,13 +64,25 @@ static struct escape_verdict listener(const struct escape_scene *scene) {
 static struct escape_verdict ruleset(const struct escape_scene *scene) {
     (void)scene;
     struct landlock_ruleset_attr attributes = {.handled_access_fs = LANDLOCK_ACCESS_FS_EXECUTE};
-    return escape_result(
-        syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0), "landlock_create_ruleset", "has rules of its own");
+    long rules = syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
+    if (rules == -1 && errno == EOPNOTSUPP) return escape_not_applicable("Landlock is not turned on");
+    return escape_result(rules, "landlock_create_ruleset", "has rules of its own");
+}
+// Of rules that it has not.
+static struct escape_verdict of_no_rules(long result, const char *call, const char *what) {
+    if (result == -1 && errno == EBADF) return escape_reached(what);
+    if (result == -1 && errno == EOPNOTSUPP) return escape_not_applicable("Landlock is not turned on");
+    return escape_denied(call);
+}
+static struct escape_verdict add_rule(const struct escape_scene *scene) {
+    (void)scene;
+    struct landlock_path_beneath_attr rule = {LANDLOCK_ACCESS_FS_EXECUTE, -1};
+    return of_no_rules(
+        syscall(SYS_landlock_add_rule, -1, LANDLOCK_RULE_PATH_BENEATH, &rule, 0), "landlock_add_rule", "may add rules");
 }
 static struct escape_verdict restrict_itself(const struct escape_scene *scene) {
     (void)scene;
-    if (syscall(SYS_landlock_restrict_self, -1, 0) == -1 && errno == EBADF) return escape_reached("may enter rules");
-    return escape_denied("landlock_restrict_self");
+    return of_no_rules(syscall(SYS_landlock_restrict_self, -1, 0), "landlock_restrict_self", "may enter rules");
 }
 static struct escape_verdict personality_(const struct escape_scene *scene) {
     (void)scene;
@@ -79,6 +91,7 @@ static struct escape_verdict personality_(const struct escape_scene *scene) {
 static struct escape_verdict type_to_terminal(const struct escape_scene *scene) {
     (void)scene;
     int file = open("/dev/tty", O_RDWR | O_CLOEXEC);
+    if (file == -1 && errno == ENXIO) return escape_not_applicable("there is no terminal");
     if (file == -1) return escape_denied("open");
     return escape_result(ioctl(file, TIOCSTI, "\n"), "ioctl TIOCSTI", "typed for the user");
 }
@@ -102,20 +115,29 @@ static struct escape_verdict core(const struct escape_scene *scene) {
     return escape_reached("would leave a core file");
 }
 
+static const char *no_typing(void) {
+    long allowed = 1;
+    FILE *setting = fopen("/proc/sys/dev/tty/legacy_tiocsti", "re");
+    if (!setting) return NULL;
+    int count = fscanf(setting, "%ld", &allowed);
+    fclose(setting);
+    return count == 1 && !allowed ? "dev/tty/legacy_tiocsti is 0" : NULL;
+}
+
 static const struct escape_probe probes[] = {
 #if defined(__x86_64__)
     {"bypasses.32-bit", interface_32, SECCOMP, "calls by the 32-bit interface", ESCAPE_MAY_DIE},
-    {"bypasses.x32", interface_x32, SECCOMP | KERNEL, "calls by the x32 interface", ESCAPE_MAY_DIE,
-     "many kernels are built without it; where it is there, a filter has to know its numbers"},
+    {"bypasses.x32", interface_x32, SECCOMP, "calls by the x32 interface", ESCAPE_MAY_DIE},
 #endif
     {"bypasses.filter", filter, STAGE_2, "sets a filter of its own"},
     {"bypasses.filter-prctl", filter_prctl, SECCOMP, "sets a filter of its own by prctl"},
     {"bypasses.listener", listener, STAGE_2, "listens to a filter of its own"},
     {"bypasses.ruleset", ruleset, STAGE_2, "makes rules of its own"},
+    {"bypasses.rule", add_rule, STAGE_2, "adds to rules"},
     {"bypasses.restrict", restrict_itself, STAGE_2, "enters rules of its own"},
     {"bypasses.personality", personality_, SECCOMP, "has its addresses at fixed places"},
-    {"bypasses.terminal", type_to_terminal, LANDLOCK | SECCOMP | NAMESPACES | KERNEL, "types at the user's terminal", 0,
-     "the service has no terminal; started by hand it would have one"},
+    {"bypasses.terminal", type_to_terminal, LANDLOCK | SECCOMP | NAMESPACES, "types at the user's terminal",
+     .refusal = no_typing},
     {"bypasses.input", type_to_input, SECCOMP | KERNEL, "types at an inherited terminal", 0,
      "no terminal is inherited; if one were, it could be typed at"},
     {"bypasses.core", core, LIMITS, "leaves a core file"},

@@ -91,7 +91,7 @@ static const struct escape_probe probes[] = {
     {"device.write-database", write_database, LANDLOCK | NAMESPACES, "writes to the device's database"},
     {"device.remove-database", remove_database, LANDLOCK | NAMESPACES, "removes the device's database"},
     {"device.list", list_device, LANDLOCK | NAMESPACES, "lists the device's folder"},
-    {"device.socket", call_service, SECCOMP | NAMESPACES, "connects to the service's socket"},
+    {"device.socket", call_service, SECCOMP | NAMESPACES, "connects to the service's socket", .varies = LANDLOCK},
     {"device.remove-socket", replace_socket, LANDLOCK | NAMESPACES, "removes the service's socket"},
     {"device.transfers", read_partial, LANDLOCK | NAMESPACES, "reads an unfinished download"},
     {"device.authority", read_authority, LANDLOCK | NAMESPACES, "reads the key of the development authority"},

@@ -106,7 +106,7 @@ static const struct escape_probe probes[] = {
     {"existence.fanotify", by_fanotify, SECCOMP | NAMESPACES, "watches a folder outside by fanotify"},
     {"existence.socket", by_socket_name, NAMESPACES, "asks for the service's socket"},
     // Files are moved between containers, for which the kernel wants them in one mount, and Landlock hides no names.
-    {"existence.other-app", of_other_app, 0, "asks for another app's container by its name"},
+    {"existence.other-app", of_other_app, 0, "asks for another app's container by its name", .varies = NAMESPACES},
     {"existence.mounts", of_mounts, NAMESPACES, "reads which file systems are mounted"},
 };
 const struct escape_table escape_existence = ESCAPE_TABLE(probes);

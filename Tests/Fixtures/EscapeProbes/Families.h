@@ -11,6 +11,7 @@
 #define LIMITS ESCAPE_LIMITS
 #define ENVIRONMENT ESCAPE_ENVIRONMENT
 #define KERNEL ESCAPE_KERNEL
+#define BY_LANDLOCK ESCAPE_BY_LANDLOCK
 
 extern const struct escape_table escape_paths, escape_links, escape_attributes, escape_existence, escape_device,
     escape_processes, escape_signals, escape_sockets, escape_kernel_calls, escape_namespaces, escape_execution,
@@ -30,6 +31,12 @@ extern const struct escape_table escape_paths, escape_links, escape_attributes, 
 #ifndef SYS_file_setattr
 #define SYS_file_setattr 469
 #endif
+
+// Answers of `refusal`, for settings below /proc/sys: why a probe gets nowhere where a setting is above the greatest that
+// lets it through. A setting that is not there refuses nothing.
+const char *escape_refusal(const char *setting, long greatest);
+// The same where user namespaces with their powers cannot be had.
+const char *escape_no_user_namespaces(void);
 
 // A path made of two parts, in one of a few buffers that take turns.
 const char *escape_path(const char *folder, const char *name);

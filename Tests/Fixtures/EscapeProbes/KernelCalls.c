@@ -183,13 +183,18 @@ static struct escape_verdict segments(const struct escape_scene *scene) {
 }
 #endif
 
+static const char *paranoid(void) { return escape_refusal("kernel/perf_event_paranoid", 2); }
+static const char *no_rings(void) { return escape_refusal("kernel/io_uring_disabled", 0); }
+static const char *no_bpf(void) { return escape_refusal("kernel/unprivileged_bpf_disabled", 0); }
+static const char *no_log(void) { return escape_refusal("kernel/dmesg_restrict", 0); }
+
 static const struct escape_probe probes[] = {
-    {"kernel.io-uring", ring, SECCOMP, "sets up a ring"},
+    {"kernel.io-uring", ring, SECCOMP, "sets up a ring", .refusal = no_rings},
     {"kernel.aio", async, SECCOMP, "sets up asynchronous calls"},
-    {"kernel.bpf", bpf_map, SECCOMP | KERNEL, "makes a map of the kernel's programs", 0,
-     "this machine keeps ordinary users from it; others do not"},
-    {"kernel.perf", perf_self, SECCOMP, "opens a counter"},
-    {"kernel.perf-other", perf_other, LANDLOCK | SECCOMP | NAMESPACES, "opens a counter of another process"},
+    {"kernel.bpf", bpf_map, SECCOMP, "makes a map of the kernel's programs", .refusal = no_bpf},
+    {"kernel.perf", perf_self, SECCOMP, "opens a counter", .refusal = paranoid},
+    {"kernel.perf-other", perf_other, LANDLOCK | SECCOMP | NAMESPACES | STAGE_2, "opens a counter of another process",
+     .flags = BY_LANDLOCK, .refusal = paranoid},
     {"kernel.userfaultfd", faults, SECCOMP, "handles its own page faults"},
     {"kernel.memfd-secret", secret_memory, SECCOMP, "makes secret memory"},
     {"kernel.add-key", add_key, SECCOMP, "adds a key"},
@@ -199,8 +204,7 @@ static const struct escape_probe probes[] = {
     {"kernel.shared-memory", foreign_segment, SECCOMP | NAMESPACES, "attaches another program's shared memory"},
     {"kernel.message-queue", message_queue, SECCOMP, "makes a message queue"},
     {"kernel.semaphores", semaphores, SECCOMP, "makes semaphores"},
-    {"kernel.log", kernel_log, SECCOMP | KERNEL, "reads the kernel's log", 0,
-     "this machine keeps ordinary users from it; others do not"},
+    {"kernel.log", kernel_log, SECCOMP, "reads the kernel's log", .refusal = no_log},
     {"kernel.reboot", restart, SECCOMP | KERNEL, "restarts the machine", 0,
      "only root may; in a user namespace a filter is what is left between"},
     {"kernel.kexec", other_kernel, SECCOMP | KERNEL, "loads another kernel", 0, "only root may; a filter keeps the call from being asked"},

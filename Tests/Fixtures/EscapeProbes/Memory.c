@@ -220,7 +220,7 @@ static const struct escape_probe probes[] = {
     {"memory.system-v", system_v, SECCOMP, "makes shared memory of System V", ESCAPE_MAY_DIE},
     {"memory.zero-device", zero_device, LANDLOCK | NAMESPACES, "maps 96 MiB of /dev/zero", ESCAPE_MAY_DIE},
     {"memory.private-file", private_file, LIMITS, "writes to 96 MiB of a file that is mapped privately", ESCAPE_MAY_DIE},
-    {"memory.root", in_root, LANDLOCK | NAMESPACES | KERNEL, "fills its root folder", ESCAPE_MAY_DIE,
+    {"memory.root", in_root, NAMESPACES | KERNEL, "fills its root folder", ESCAPE_MAY_DIE,
      "the root folder is root's; one in memory, made for the extension, must not be the extension's"},
     {"memory.stack", stack, LIMITS, "needs 6 MiB of stack", ESCAPE_MAY_DIE},
     {"memory.stacks", stacks, LIMITS, "fills the stacks of 16 threads", ESCAPE_MAY_DIE},

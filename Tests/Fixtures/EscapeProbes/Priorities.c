@@ -90,9 +90,17 @@ static struct escape_verdict group(const struct escape_scene *scene) {
     return escape_result(syscall(SYS_getdents64, folder, names, sizeof names), "getdents64", "listed them");
 }
 
+// Some systems let some users raise theirs.
+static const char *no_more(int resource, rlim_t wanted, const char *text) {
+    struct rlimit limit;
+    return getrlimit(resource, &limit) == 0 && limit.rlim_max < wanted ? text : NULL;
+}
+static const char *no_nice(void) { return no_more(RLIMIT_NICE, 20 + 5, "the user's limit of priority is lower"); }
+static const char *no_real_time(void) { return no_more(RLIMIT_RTPRIO, 1, "the user has no real time"); }
+
 static const struct escape_probe probes[] = {
-    {"priorities.nice", nicer, SECCOMP | KERNEL, "raises its priority", 0, "only root may; a launcher that keeps powers would let it"},
-    {"priorities.real-time", realtime, SECCOMP | KERNEL, "runs in real time", 0, "only root may; a launcher that keeps powers would let it"},
+    {"priorities.nice", nicer, SECCOMP, "raises its priority", .refusal = no_nice},
+    {"priorities.real-time", realtime, SECCOMP, "runs in real time", .refusal = no_real_time},
     {"priorities.deadline", deadline, SECCOMP | KERNEL, "runs by a deadline", 0, "only root may; a launcher that keeps powers would let it"},
     {"priorities.disk-real-time", disk_realtime, SECCOMP | KERNEL, "has the disk in real time", 0,
      "only root may; a launcher that keeps powers would let it"},

@@ -154,8 +154,10 @@ static void list(void) {
     for (int index = 0; (found = table(index)); index++)
         for (int number = 0; number < found->count; number++) {
             const struct escape_probe *probe = &found->probes[number];
-            print("escape-probe: probe\t%s\t%u\t%u\t%u\t%s\t%s\n", probe->name, probe->layers, probe->together,
-                  probe->flags, probe->ordinary ? probe->ordinary : "-", probe->says);
+            const char *refusal = probe->refusal ? probe->refusal() : NULL;
+            print("escape-probe: probe\t%s\t%u\t%u\t%u\t%d\t%u\t%s\t%s\t%s\n", probe->name, probe->layers,
+                  probe->together, probe->varies, probe->landlock, probe->flags, probe->ordinary ? probe->ordinary : "-",
+                  refusal ? refusal : "-", probe->says);
         }
 }
 
@@ -172,8 +174,11 @@ static void list_as_table(void) {
         for (int number = 0; number < families[index]->count; number++) {
             const struct escape_probe *probe = &families[index]->probes[number];
             print("| %s | %s |", probe->name, probe->says);
-            for (int layer = 0; layer < layers_count; layer++)
-                print(probe->layers & 1U << layer ? " x |" : probe->together & 1U << layer ? " + |" : " |");
+            for (int layer = 0; layer < layers_count; layer++) {
+                unsigned bit = 1U << layer;
+                if (bit == ESCAPE_LANDLOCK && probe->layers & bit && probe->landlock) print(" %d |", probe->landlock);
+                else print(probe->layers & bit ? " x |" : probe->together & bit ? " + |" : probe->varies & bit ? " ? |" : " |");
+            }
             print("\n");
         }
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-// Harmless to whom it meets.
-enum { harmless = SIGCONT };
+// Ignored by everybody who does not ask for it.
+enum { harmless = SIGURG };
 
 static struct escape_verdict by_kill(const struct escape_scene *scene) {
     return escape_result(kill((pid_t)scene->victim, SIGKILL), "kill", "killed it");
@@ -101,18 +101,18 @@ static struct escape_verdict by_socket(const struct escape_scene *scene) {
 }
 
 static const struct escape_probe probes[] = {
-    {"signals.kill", by_kill, LANDLOCK | SECCOMP | NAMESPACES, "kills another process"},
-    {"signals.service", service, LANDLOCK | SECCOMP | NAMESPACES, "signals the service"},
-    {"signals.parent", parent, LANDLOCK | SECCOMP | NAMESPACES, "signals its parent"},
-    {"signals.everybody", everybody, LANDLOCK | SECCOMP | NAMESPACES, "signals everybody"},
-    {"signals.group", group, LANDLOCK | SECCOMP | NAMESPACES, "signals a process group"},
-    {"signals.tgkill", by_tgkill, LANDLOCK | SECCOMP | NAMESPACES, "signals by tgkill"},
-    {"signals.tkill", by_tkill, LANDLOCK | SECCOMP | NAMESPACES, "signals by tkill"},
-    {"signals.queue", by_queue, LANDLOCK | SECCOMP | NAMESPACES, "signals by rt_sigqueueinfo"},
-    {"signals.thread-queue", by_thread_queue, LANDLOCK | SECCOMP | NAMESPACES, "signals by rt_tgsigqueueinfo"},
-    {"signals.pidfd", by_handle, LANDLOCK | SECCOMP | NAMESPACES, "signals by a handle"},
-    {"signals.owner", by_owner, LANDLOCK | SECCOMP | NAMESPACES, "has a pipe kill by F_SETOWN"},
-    {"signals.owner-ex", by_owner_ex, LANDLOCK | SECCOMP | NAMESPACES, "has a pipe kill by F_SETOWN_EX"},
+    {"signals.kill", by_kill, LANDLOCK | SECCOMP | NAMESPACES, "kills another process", .landlock = 6},
+    {"signals.service", service, LANDLOCK | SECCOMP | NAMESPACES, "signals the service", .landlock = 6},
+    {"signals.parent", parent, LANDLOCK | SECCOMP | NAMESPACES, "signals its parent", .landlock = 6},
+    {"signals.everybody", everybody, LANDLOCK | SECCOMP | NAMESPACES, "signals everybody", .flags = ESCAPE_ALONE, .landlock = 6},
+    {"signals.group", group, LANDLOCK | SECCOMP | NAMESPACES, "signals a process group", .landlock = 6},
+    {"signals.tgkill", by_tgkill, LANDLOCK | SECCOMP | NAMESPACES, "signals by tgkill", .landlock = 6},
+    {"signals.tkill", by_tkill, LANDLOCK | SECCOMP | NAMESPACES, "signals by tkill", .landlock = 6},
+    {"signals.queue", by_queue, LANDLOCK | SECCOMP | NAMESPACES, "signals by rt_sigqueueinfo", .landlock = 6},
+    {"signals.thread-queue", by_thread_queue, LANDLOCK | SECCOMP | NAMESPACES, "signals by rt_tgsigqueueinfo", .landlock = 6},
+    {"signals.pidfd", by_handle, LANDLOCK | SECCOMP | NAMESPACES, "signals by a handle", .landlock = 6},
+    {"signals.owner", by_owner, LANDLOCK | SECCOMP | NAMESPACES, "has a pipe kill by F_SETOWN", .landlock = 6},
+    {"signals.owner-ex", by_owner_ex, LANDLOCK | SECCOMP | NAMESPACES, "has a pipe kill by F_SETOWN_EX", .landlock = 6},
     {"signals.socket", by_socket, SECCOMP | NAMESPACES, "has a socket of the service kill by ioctl"},
 };
 const struct escape_table escape_signals = ESCAPE_TABLE(probes);

@@ -12,6 +12,7 @@
 #include <net/if.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -204,30 +205,39 @@ static struct escape_verdict message_queue(const struct escape_scene *scene) {
     return escape_result(queue, "mq_open", "opened another program's queue");
 }
 
+static const char *no_pings(void) {
+    // The first and the last group that may.
+    long first = 1, last = 0;
+    FILE *file = fopen("/proc/sys/net/ipv4/ping_group_range", "re");
+    if (!file) return NULL;
+    int count = fscanf(file, "%ld %ld", &first, &last);
+    fclose(file);
+    return count == 2 && first <= (long)getegid() && (long)getegid() <= last ? NULL : "net/ipv4/ping_group_range leaves its group out";
+}
+
 static const struct escape_probe probes[] = {
-    {"sockets.abstract", abstract_stream, LANDLOCK | SECCOMP | NAMESPACES, "connects to an abstract socket"},
+    {"sockets.abstract", abstract_stream, LANDLOCK | SECCOMP | NAMESPACES, "connects to an abstract socket", .landlock = 6},
     {"sockets.abstract-name", abstract_name, SECCOMP, "takes an abstract name"},
     {"sockets.pair", pair, SECCOMP, "makes a pair of sockets"},
-    {"sockets.tcp", tcp, LANDLOCK | SECCOMP | NAMESPACES, "connects by TCP"},
-    {"sockets.tcp-mapped", tcp6, LANDLOCK | SECCOMP | NAMESPACES, "connects by TCP to a mapped address"},
+    {"sockets.tcp", tcp, LANDLOCK | SECCOMP | NAMESPACES, "connects by TCP", .landlock = 4},
+    {"sockets.tcp-mapped", tcp6, LANDLOCK | SECCOMP | NAMESPACES, "connects by TCP to a mapped address", .landlock = 4},
     {"sockets.mptcp", mptcp, SECCOMP | NAMESPACES, "connects by multipath TCP"},
-    {"sockets.fast-open", fast_open, LANDLOCK | SECCOMP | NAMESPACES, "connects by TCP while it sends"},
-    {"sockets.listen", listen_tcp, LANDLOCK | SECCOMP, "listens for TCP"},
+    {"sockets.fast-open", fast_open, SECCOMP | NAMESPACES, "connects by TCP while it sends", .varies = LANDLOCK},
+    {"sockets.listen", listen_tcp, LANDLOCK | SECCOMP, "listens for TCP", .landlock = 4},
     {"sockets.listen-unbound", listen_unbound, SECCOMP, "listens for TCP on a port of the kernel's choice"},
     {"sockets.udp", udp, SECCOMP | NAMESPACES, "sends by UDP"},
     {"sockets.names", names, SECCOMP | NAMESPACES, "asks a name server"},
-    {"sockets.ping", ping, SECCOMP | NAMESPACES | KERNEL, "opens a socket for pings", 0,
-     "the group of most users may not ping here; where it may, this is a way out"},
-    {"sockets.raw", raw, LANDLOCK | SECCOMP | NAMESPACES | KERNEL, "opens a raw socket", 0,
+    {"sockets.ping", ping, SECCOMP | NAMESPACES, "opens a socket for pings", .refusal = no_pings},
+    {"sockets.raw", raw, SECCOMP | KERNEL, "opens a raw socket", 0,
      "only root may; a user namespace must not become a way around that"},
-    {"sockets.packet", packet, LANDLOCK | SECCOMP | NAMESPACES | KERNEL, "opens a packet socket", 0,
+    {"sockets.packet", packet, SECCOMP | KERNEL, "opens a packet socket", 0,
      "only root may; a user namespace must not become a way around that"},
     {"sockets.alg", alg, SECCOMP, "opens a socket of the kernel's ciphers"},
     {"sockets.vsock", vsock, SECCOMP, "takes a port of the virtual machine"},
     {"sockets.routes", routes, SECCOMP, "asks for the network's links by netlink"},
     {"sockets.connections", connections, SECCOMP | NAMESPACES, "asks for the machine's connections by netlink"},
     {"sockets.devices", devices, SECCOMP, "listens for devices by netlink"},
-    {"sockets.interfaces", interfaces, SECCOMP | NAMESPACES, "asks a socket of the service for the machine's addresses"},
-    {"sockets.message-queue", message_queue, SECCOMP | NAMESPACES, "opens another program's message queue"},
+    {"sockets.interfaces", interfaces, SECCOMP, "asks a socket of the service for the machine's addresses"},
+    {"sockets.message-queue", message_queue, LANDLOCK | SECCOMP | NAMESPACES, "opens another program's message queue"},
 };
 const struct escape_table escape_sockets = ESCAPE_TABLE(probes);

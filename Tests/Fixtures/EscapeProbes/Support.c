@@ -3,9 +3,12 @@
 #include "Families.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 
 static char *buffer(void) {
     static char buffers[8][PATH_MAX];
@@ -26,6 +29,28 @@ const char *escape_upward(const char *prefix, const char *path) {
     char *result = buffer();
     snprintf(result, PATH_MAX, "%s/%s%s", prefix, steps, path + 1);
     return result;
+}
+
+const char *escape_refusal(const char *setting, long greatest) {
+    FILE *file = fopen(escape_path("/proc/sys", setting), "re");
+    long value = 0;
+    if (!file) return NULL;
+    int count = fscanf(file, "%ld", &value);
+    fclose(file);
+    if (count != 1 || value <= greatest) return NULL;
+    char *text = buffer();
+    snprintf(text, PATH_MAX, "%s is %ld", setting, value);
+    return text;
+}
+
+const char *escape_no_user_namespaces(void) {
+    pid_t child = fork();
+    // Some systems give the namespace and keep its powers.
+    if (child == 0)
+        _exit(unshare(CLONE_NEWUSER | CLONE_NEWNS) == -1 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1);
+    int status = 0;
+    if (child == -1 || waitpid(child, &status, 0) == -1) return NULL;
+    return status == 0 ? NULL : "ordinary users have no user namespaces here";
 }
 
 const char *escape_own_executable(void) { return (const char *)getauxval(AT_EXECFN); }

@@ -19,41 +19,61 @@ struct EscapeLayers: OptionSet, Hashable, Sendable, CustomStringConvertible {
     /// Those that can be switched off.
     static let each: [Self] = [.landlock, .seccomp, .namespaces, .stage2, .limits, .environment]
     static let all: Self = each.reduce([]) { $0.union($1) }
-    private static let names = ["landlock", "seccomp", "namespaces", "stage 2", "limits", "environment", "kernel"]
+    private static let allNames = ["landlock", "seccomp", "namespaces", "stage 2", "limits", "environment", "kernel"]
 
-    var description: String {
-        let names = Self.names.enumerated().filter { rawValue & 1 << $0.offset != 0 }.map(\.element)
-        return names.isEmpty ? "nothing" : names.joined(separator: ", ")
-    }
+    var names: [String] { Self.allNames.enumerated().filter { rawValue & 1 << $0.offset != 0 }.map(\.element) }
+    var description: String { names.isEmpty ? "nothing" : names.joined(separator: ", ") }
 }
 
 /// One try to get out.
 struct EscapeProbe: Hashable, Sendable, CustomStringConvertible {
     let name: String
-    /// Each of these holds it also alone.
+    /// Each of these holds it also alone, where the kernel has all of them.
+    let declared: EscapeLayers
+    /// Those of `declared` that hold it on this machine.
     let layers: EscapeLayers
     /// These hold it only together; empty for none.
     let together: EscapeLayers
+    /// These hold it with some kernels and not with others.
+    let varies: EscapeLayers
+    /// The version of Landlock from which on that holds it.
+    let landlockVersion: Int32
     /// Its end by a signal is a denial.
     let mayDie: Bool
+    /// No other probe may run meanwhile.
+    let isAlone: Bool
     /// Why an ordinary user does not get there even without a sandbox; nil where he does.
     let ordinary: String?
+    /// Why this machine refuses it to every ordinary user, others do not; nil where it does not either.
+    let refusal: String?
     let says: String
 
     var description: String { name }
 
     /// Reads a line of the list; nil for any other line.
-    init?(line: String) {
-        let parts = line.split(separator: "\t", maxSplits: 6, omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 7, parts[0] == "escape-probe: probe", let layers = Int(parts[2]),
-            let together = Int(parts[3]), let flags = Int(parts[4])
-        else { return nil }
+    ///
+    /// - Parameter landlockVersion: Of this machine; 0 where it has none.
+    init?(line: String, landlockVersion machine: Int32) {
+        let parts = line.split(separator: "\t", maxSplits: 9, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 10, parts[0] == "escape-probe: probe" else { return nil }
+        let numbers = parts[2...6].compactMap { Int($0) }
+        guard numbers.count == 5 else { return nil }
         name = parts[1]
-        self.layers = EscapeLayers(rawValue: layers)
-        self.together = EscapeLayers(rawValue: together)
-        mayDie = flags & 1 != 0
-        ordinary = parts[5] == "-" ? nil : parts[5]
-        says = parts[6]
+        declared = EscapeLayers(rawValue: numbers[0])
+        together = EscapeLayers(rawValue: numbers[1])
+        varies = EscapeLayers(rawValue: numbers[2])
+        landlockVersion = max(1, Int32(numbers[3]))
+        let flags = numbers[4]
+        mayDie = flags & 1 << 0 != 0
+        isAlone = flags & 1 << 1 != 0
+        ordinary = parts[7] == "-" ? nil : parts[7]
+        refusal = parts[8] == "-" ? nil : parts[8]
+        says = parts[9]
+        var layers = declared
+        if machine < landlockVersion { layers.remove(.landlock) }
+        if machine == 0 && flags & 1 << 2 != 0 { layers.remove(.stage2) }
+        if refusal != nil { layers.insert(.kernel) }
+        self.layers = layers
     }
 
     /// Whether it is denied where only these layers are entered, besides the kernel's own rules.
@@ -65,7 +85,8 @@ struct EscapeProbe: Hashable, Sendable, CustomStringConvertible {
 
 /// What came of a probe.
 enum EscapeVerdict: Hashable, Sendable, CustomStringConvertible {
-    case denied(String)
+    /// By what, and the error that the call answered, if it was a call.
+    case denied(String, error: Int32 = 0)
     case reached(String)
     /// This kernel or processor has nothing of the kind.
     case notApplicable(String)
@@ -75,10 +96,12 @@ enum EscapeVerdict: Hashable, Sendable, CustomStringConvertible {
     var isDenied: Bool { if case .denied = self { true } else { false } }
     var isReached: Bool { if case .reached = self { true } else { false } }
     var isApplicable: Bool { if case .notApplicable = self { false } else { true } }
+    var isUnknownCall: Bool { if case .denied(_, ENOSYS) = self { true } else { false } }
 
     var description: String {
         switch self {
-        case .denied(let by): "denied: \(by)"
+        case .denied(let by, 0): "denied: \(by)"
+        case .denied(let by, let error): "denied: \(by): \(String(cString: strerror(error)))"
         case .reached(let what): "reached: \(what)"
         case .notApplicable(let why): "not applicable: \(why)"
         case .broken(let why): "broken: \(why)"
@@ -88,7 +111,8 @@ enum EscapeVerdict: Hashable, Sendable, CustomStringConvertible {
 
 extension EscapeVerdict {
     /// Judges a run by what the extension said, how it ended, and what is no longer as it was around it.
-    init(of probe: EscapeProbe, output: [String], exit: String, signal: Int32?, damage: [String]) {
+    init(of trial: EscapeSuite.Trial, output: [String], exit: String, signal: Int32?, damage: [String]) {
+        let probe = trial.probe
         let lines = output.compactMap { line -> Substring? in
             line.hasPrefix(Self.mark) ? line.dropFirst(Self.mark.count) : nil
         }
@@ -105,7 +129,7 @@ extension EscapeVerdict {
             return
         }
         switch (words.first, signal) {
-        case ("denied", _): self = .denied(Self.named(rest))
+        case ("denied", _): self = Self.denial(rest)
         case ("reached", _): self = .reached(rest)
         case ("tried", _): self = .denied("nothing came of what it tried: \(rest)")
         case ("not-applicable", _): self = .notApplicable(rest)
@@ -117,14 +141,16 @@ extension EscapeVerdict {
         case (nil, nil): self = .reached("another program: \(exit), \(output.suffix(2))")
         default: self = .broken("\(exit), \(output.suffix(3))")
         }
+        // Nobody but the filter answers so to a call that the kernel has.
+        if isUnknownCall && !trial.layers.contains(.seccomp) { self = .notApplicable("this kernel has no such call") }
     }
 
     private static let mark = "escape-probe: "
 
-    /// "13 open" as "open: Permission denied".
-    private static func named(_ text: String) -> String {
+    /// Of "13 open".
+    private static func denial(_ text: String) -> Self {
         let words = text.split(separator: " ", maxSplits: 1)
-        guard words.count == 2, let number = Int32(words[0]) else { return text }
-        return number == 0 ? String(words[1]) : "\(words[1]): \(String(cString: strerror(number)))"
+        guard words.count == 2, let number = Int32(words[0]) else { return .denied(text) }
+        return .denied(String(words[1]), error: number)
     }
 }

@@ -49,6 +49,14 @@ final class EscapeScene {
         try makeOutside()
     }
 
+    /// Makes the extension's own folders as empty as they were.
+    func clearOwnFolders() throws {
+        for folder in [home, temporary, container] {
+            try FileManager.default.removeItem(atPath: folder)
+            try Files.makeFolder(folder)
+        }
+    }
+
     func remove() {
         bystander.end()
         try? Self.clear(root)

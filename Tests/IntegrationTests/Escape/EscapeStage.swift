@@ -15,7 +15,10 @@ final class EscapeStage {
     private let sandbox: ExtensionSandbox
     private let libraries: [String]
     private let repairLibrary: String?
+    /// The scene of the last probe, where that was denied and everything is as it was.
+    private var untouched: EscapeScene?
 
+    var landlockVersion: Int32 { sandbox.landlockVersion }
     var layers: EscapeLayers { sandbox.layers.reduce([.limits, .environment]) { $0.union(EscapeLayers($1)) } }
 
     /// - Parameter libraries: Paths of libraries of probes that go into the bundle.
@@ -36,18 +39,36 @@ final class EscapeStage {
     }
 
     deinit {
+        untouched?.remove()
         for descriptor in leftOpen { close(descriptor) }
         folder.remove()
     }
 
-    /// Runs a probe in a new scene.
+    /// Runs a probe in a scene as if it were new.
     func verdict(of trial: EscapeSuite.Trial) throws -> EscapeVerdict {
-        let scene = try EscapeScene(in: folder.path, libraries: libraries)
-        defer { scene.remove() }
+        let scene = try untouchedScene()
+        var isUntouched = false
+        // What was reached may have left more behind than is looked for.
+        defer { if isUntouched { untouched = scene } else { scene.remove() } }
         try scene.ask(trial.probe.name, trial.moment)
-        let run = try run(in: scene, layers: trial.layers)
-        return EscapeVerdict(
-            of: trial.probe, output: run.output, exit: run.exit, signal: run.signal, damage: scene.damage())
+        let run = try run(in: scene, layers: trial.layers) { box in
+            if let version = trial.landlockVersion { box.landlock = LandlockAbilities(version: version) }
+            if trial.isFilterMarked { box.filter = EscapeFilter.refusing(by: ENOSYS, box.filter) }
+        }
+        let verdict = EscapeVerdict(
+            of: trial, output: run.output, exit: run.exit, signal: run.signal, damage: scene.damage())
+        isUntouched = verdict.isDenied
+        return verdict
+    }
+
+    private func untouchedScene() throws -> EscapeScene {
+        guard let scene = untouched else { return try EscapeScene(in: folder.path, libraries: libraries) }
+        untouched = nil
+        do { try scene.clearOwnFolders() } catch {
+            scene.remove()
+            throw error
+        }
+        return scene
     }
 
     /// What the fixture extension prints for a request that stands for no probe.
@@ -55,10 +76,12 @@ final class EscapeStage {
         let scene = try EscapeScene(in: folder.path, libraries: libraries)
         defer { scene.remove() }
         try scene.ask(request, .before)
-        return try run(in: scene, layers: []).output
+        return try run(in: scene, layers: []) { _ in }.output
     }
 
-    private func run(in scene: EscapeScene, layers: EscapeLayers) throws -> EscapeRun {
+    private func run(
+        in scene: EscapeScene, layers: EscapeLayers, _ change: (inout SandboxDescription) -> Void
+    ) throws -> EscapeRun {
         var variables = [
             "HOME": scene.home, "TMPDIR": scene.temporary, "BACKGROUNDASSETS_EXTENSION": "1",
             "SWIFT_BACKTRACE": "enable=no", "PATH": "/usr/bin:/bin",
@@ -77,6 +100,7 @@ final class EscapeStage {
             variables["LD_PRELOAD"] = [repairLibrary, scene.library].compactMap(\.self).joined(separator: ":")
             box.environment = variables.map { "\($0.key)=\($0.value)" }
         }
+        change(&box)
         return try EscapeRun(box, in: sandbox, lock: site.lock, leaving: isClean ? [] : leftOpen)
     }
 }

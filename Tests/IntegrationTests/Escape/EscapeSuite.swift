@@ -14,12 +14,18 @@ final class EscapeSuite: Sendable {
         var probe: EscapeProbe
         var layers: EscapeLayers
         var moment: EscapeMoment
+        /// An older version of Landlock that is imitated; nil for the kernel's.
+        var landlockVersion: Int32?
+        /// The call filter refuses calls as if the kernel did not have them, by which it is told from the kernel.
+        var isFilterMarked = false
     }
 
     let libraries: [String]
     let probes: [EscapeProbe]
     /// What this machine has of the sandbox.
     let available: EscapeLayers
+    /// 0 where the kernel has none.
+    let landlockVersion: Int32
 
     /// Asks the fixture extension for its probes.
     ///
@@ -33,7 +39,9 @@ final class EscapeSuite: Sendable {
         let stage = try EscapeStage(libraries: libraries)
         let list = try stage.answer(to: "?")
         available = stage.layers
-        probes = list.compactMap(EscapeProbe.init)
+        let version = stage.landlockVersion
+        landlockVersion = version
+        probes = list.compactMap { EscapeProbe(line: $0, landlockVersion: version) }
         guard !probes.isEmpty, list.count == probes.count else { throw HarnessError("no list of probes: \(list)") }
         let names = Set(probes.map(\.name))
         guard names.count == probes.count else { throw HarnessError("two probes have one name") }
@@ -51,15 +59,22 @@ final class EscapeSuite: Sendable {
     }
 
     /// Runs trials on threads of their own.
-    func verdicts(of trials: [Trial]) async throws -> [Trial: EscapeVerdict] {
-        let left = Guarded(trials[...])
+    func verdicts(of trials: Set<Trial>) async throws -> [Trial: EscapeVerdict] {
+        let together = trials.filter { !$0.probe.isAlone }
+        let alone = trials.subtracting(together)
+        return try await verdicts(of: together, workers: Self.workers)
+            .merging(verdicts(of: alone, workers: 1)) { $1 }
+    }
+
+    private func verdicts(of trials: Set<Trial>, workers: Int) async throws -> [Trial: EscapeVerdict] {
+        let left = Guarded(Array(trials))
         let done = Guarded<[Trial: EscapeVerdict]>([:])
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<Self.workers {
+            for _ in 0..<workers where !trials.isEmpty {
                 group.addTask {
                     try await blocking { [self] in
                         let stage = try EscapeStage(libraries: libraries)
-                        while let trial = left.withLock({ $0.popFirst() }) {
+                        while let trial = left.withLock({ $0.popLast() }) {
                             let verdict = Result { try stage.verdict(of: trial) }.broken()
                             done.withLock { $0[trial] = verdict }
                         }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 // Grows with every change of the structures below. A library of another version is refused loudly.
-enum { ESCAPE_VERSION = 1 };
+enum { ESCAPE_VERSION = 2 };
 
 // The layers of the sandbox, by what holds a probe.
 enum {
@@ -31,6 +31,10 @@ enum {
 enum {
     // Its end by a signal is a denial: it asks for more than a limit, or for a call at which a filter kills.
     ESCAPE_MAY_DIE = 1 << 0,
+    // It meets whatever runs meanwhile: no other probe does.
+    ESCAPE_ALONE = 1 << 1,
+    // Stage 2 holds it by its part of Landlock: where the kernel has none, it does not.
+    ESCAPE_BY_LANDLOCK = 1 << 2,
 };
 
 enum escape_outcome {
@@ -80,6 +84,12 @@ struct escape_probe {
     const char *ordinary;
     // These hold it only together; 0 for none.
     unsigned together;
+    // These hold it with some kernels and not with others, and nothing relies on them.
+    unsigned varies;
+    // The version of Landlock from which on that holds it; 0 for every version.
+    int landlock;
+    // Asked outside of any sandbox: why this machine refuses it to every ordinary user; NULL where it does not.
+    const char *(*refusal)(void);
 };
 
 struct escape_table {
