@@ -5,6 +5,16 @@ import Testing
 
 @testable import AssetsExtensionHost
 
+/// A sanitizer's own tables are memory of the process.
+private let isPlain: Bool = {
+    #if SANITIZED
+        print("\n*** NOT RUN under a sanitizer: ProcessMemoryTests: its tables are memory of the process ***\n")
+        return false
+    #else
+        return true
+    #endif
+}()
+
 @Suite("Memory of a process")
 struct ProcessMemoryTests {
     private func parse(_ text: String) -> MemoryUse? { Array(text.utf8).withUnsafeBytes { ProcessMemory.parse($0) } }
@@ -30,7 +40,7 @@ struct ProcessMemoryTests {
         #expect(parse("RssAnon:\t99999999999999999999999999 kB\n").map { $0.counted > 0 } == true)
     }
 
-    @Test("Pages of a process's own count, mapped files do not")
+    @Test("Pages of a process's own count, mapped files do not", .enabled(if: isPlain))
     func ownProcess() throws {
         let memory = try ProcessMemory(of: getpid())
         let before = try use(of: memory).anonymous
