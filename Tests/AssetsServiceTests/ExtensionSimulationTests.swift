@@ -80,14 +80,16 @@ struct ExtensionSimulationTests {
 
     @Test("Too much memory ends it, half of it is warned of; both stand in the ledger with the peak")
     func memory() throws {
-        let device = scenario(.uses(13 << 20)).device(seed: 4)
-        try device.installAndSettle(scenario(.uses(13 << 20)))
+        let most = PolicyNumbers.extensionMemoryMax
+        let (tooMuch, much) = (most + (1 << 20), most / 2 + (1 << 20))
+        let device = scenario(.uses(tooMuch)).device(seed: 4)
+        try device.installAndSettle(scenario(.uses(tooMuch)))
         try settle(device)
         #expect(try device.row(.gateOpened)?.detail == "extension-failed")
         let run = try #require(try runs(device).first)
-        #expect(run.reason == .memory && run.memoryPeak == 13 << 20 && run.detail.contains("13 MiB"))
-        let modest = scenario(.uses(7 << 20)).device(seed: 4)
-        try modest.installAndSettle(scenario(.uses(7 << 20)))
+        #expect(run.reason == .memory && run.memoryPeak == tooMuch && run.detail.contains("\(tooMuch >> 20) MiB"))
+        let modest = scenario(.uses(much)).device(seed: 4)
+        try modest.installAndSettle(scenario(.uses(much)))
         try settle(modest)
         #expect(try modest.row(.warning, .memory) != nil)
         #expect(try runs(modest).last?.warnings == [.memory])
