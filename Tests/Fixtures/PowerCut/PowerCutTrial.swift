@@ -199,6 +199,8 @@ package final class PowerCutTrial {
         }
         try ledger.checkEnded()
         for id in ledger.ids { unlink(ledger.path(of: id)) }
+        // Else the next power cut brings them back, and in time there is no room for others.
+        try PlainFile.syncFolder(assets)
         ledger.forgetAll()
         unfinished = 0
     }
