@@ -252,7 +252,8 @@ extension FixtureAppProcess {
             try await device.until("both times are in the journal") {
                 device.rows("challenge-timed-out").map(\.reason) == ["timeout", "timeout"]
             }
-            #expect(try device.extensionRecords("challenge").count == 2)
+            let asked = try device.extensionRecords("challenge")
+            #expect(asked.count == 2, "\(asked)")
             try await app.end()
             try await digest.stop()
             await server.stop()
