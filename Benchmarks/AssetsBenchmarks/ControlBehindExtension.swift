@@ -6,14 +6,17 @@ internal import BenchmarkKit
 internal import Glibc
 
 /// The extension of a background download visits exclusive control again and again, 5 ms of work each time; the app comes
-/// back as soon as it was in, so it always waits for one visit.
+/// back as soon as it was in, often several times before the extension, which has less of the processors, comes again. Only
+/// the times at which it had to wait are counted.
 struct ControlBehindExtension {
     private static let busyProcesses = 4
     private static let window = Duration.seconds(8)
     /// Until the extension runs beside the busy processes.
     private static let startLimit = Duration.seconds(20)
-    /// Nobody waits less for 5 ms of work.
-    private static let sensibleWait = 3_000.0
+    /// Microseconds; who waits for most of 5 ms of work waits longer.
+    private static let waitMin = 3_000.0
+    /// Fewer of them say nothing of the hundredth.
+    private static let waitsMin = 100
 
     let device: PrivateDevice
     let nginx: Nginx
@@ -31,11 +34,11 @@ struct ControlBehindExtension {
         try Folder.write("", to: mark)
         defer { unlink(mark) }
         try wake()
-        let sample = Sample(try apps.times(of: "control", for: Self.window))
-        guard sample.median >= Self.sensibleWait else {
-            throw BenchError("the app waited for \(sample.median) us only: its extension had no control")
+        let waits = try apps.times(of: "control", for: Self.window).filter { $0 >= Self.waitMin }
+        guard waits.count >= Self.waitsMin else {
+            throw BenchError("the app waited for its extension \(waits.count) times only")
         }
-        return sample
+        return Sample(waits)
     }
 
     /// Has a download finish in the background, and returns when the extension is told of it.

@@ -31,7 +31,7 @@ import Testing
             #expect(runs.count == 1)
             let begun = MonotonicClock.now
             let ended = try await device.row("extension-ended", from: start)
-            #expect(ended.reason == "" && ended.detail.contains("exited with 0"))
+            #expect(ended.reason == "" && ended.detail.contains("exited with 0"), "\(ended.detail)")
             #expect(MonotonicClock.now - begun > .seconds(8))
             #expect(
                 try device.extensionRecords("terminates").filter { runs.contains($0.run) }.map(\.onMainThread) == [true]
