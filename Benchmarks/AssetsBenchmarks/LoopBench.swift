@@ -47,6 +47,8 @@ private final class LoopRun {
     /// More than can come.
     private static let size = 1 << 30
     private static let slowRate = 1 << 20
+    /// More than can come of that; all of the paused ones together have room on a small disk.
+    private static let slowSize = 128 << 20
     private static let cancelMax = 100.0
     private static let gapMax = 50.0
     private static let memoryMax = 1.0
@@ -83,7 +85,8 @@ private final class LoopRun {
             folder: folder + "/near", authority: device.authority, rate: Self.rate, site: folder + "/site",
             directives: directives)
         try Folder.make(nginx.site + "/slow")
-        for file in ["stream.bin", "slow/stream.bin"] { try Folder.writeHole(Self.size, to: "\(nginx.site)/\(file)") }
+        try Folder.writeHole(Self.size, to: nginx.site + "/stream.bin")
+        try Folder.writeHole(Self.slowSize, to: nginx.site + "/slow/stream.bin")
         resumer = try ServiceResumer(folder: folder, device: device, nginx: nginx)
         chance = try Chance()
     }
