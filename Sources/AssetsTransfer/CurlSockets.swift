@@ -7,7 +7,9 @@ internal import Glibc
 ///
 /// Used on the transport's loop only, which outlives its connections.
 final class CurlSockets {
-    private var descriptors: Set<Int32> = []
+    /// Each with the number of its socket: some that libcurl gives up while it connects it closes by itself, and then the
+    /// descriptor may be somebody else's.
+    private var descriptors: [Int32: ino_t] = [:]
 
     /// Has the sockets of a request's connections opened here.
     func watch(_ setup: inout CurlSetup) {
@@ -27,12 +29,12 @@ final class CurlSockets {
     private func open(_ address: curl_sockaddr) -> Int32 {
         let kind = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(address.family, kind, address.`protocol`)
-        if descriptor >= 0 { descriptors.insert(descriptor) }
+        if descriptor >= 0 { descriptors[descriptor] = Self.number(of: descriptor) }
         return descriptor
     }
 
     private func close(_ descriptor: Int32) -> Int32 {
-        descriptors.remove(descriptor)
+        descriptors[descriptor] = nil
         return Glibc.close(descriptor)
     }
 
@@ -40,10 +42,18 @@ final class CurlSockets {
     /// would else wait for answers that cannot come.
     func shutDown(keeping addresses: [String]) {
         let kept = Set(addresses.compactMap { IPAddress($0) })
-        for descriptor in descriptors {
+        descriptors = descriptors.filter { $0.value == Self.number(of: $0.key) }
+        for descriptor in descriptors.keys {
             guard let own = Self.ownAddress(descriptor), !kept.contains(own) else { continue }
             shutdown(descriptor, Int32(SHUT_RDWR))
         }
+    }
+
+    /// The kernel's number of a socket; nil where the descriptor is none, or closed.
+    private static func number(of descriptor: Int32) -> ino_t? {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
+        return status.st_ino
     }
 
     /// nil before it has one.
