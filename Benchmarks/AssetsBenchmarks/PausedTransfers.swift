@@ -75,7 +75,7 @@ enum PausedTransfers {
         run(on: loop) {
             for number in 0..<count {
                 let spec = TransferSpec(
-                    id: "\(number)", url: "\(url)?\(number)", partialPath: "Transfers/\(number).partial", isFirst: true,
+                    id: "\(number)", url: "\(url)?\(number)", partialPath: "Transfers/\(number).partial",
                     transferClass: .foreground)
                 await engine.start(spec) { event in
                     if case .progress(let length, _) = event { received.withLock { $0[number] = length } }

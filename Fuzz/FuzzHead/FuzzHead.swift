@@ -31,7 +31,7 @@ private func use(_ head: TransportHead) {
     _ = (Validator.strongTag(in: head), Validator.strongDate(in: head), RetryAfter.delay(in: head))
     _ = (ContentFields.length(head), ContentFields.mediaType(head), ContentFields.coding(head))
     _ = (DigestFields.ofWhole(head), DigestFields.ofContent(head), DigestFields.ofObject(head))
-    let partial = TransferPlan.Partial(length: 0, label: nil, storageEpoch: "")
+    let partial = TransferPlan.Partial(length: 0, note: nil, storageEpoch: "")
     var plan = TransferPlan(.init(url: "https://a.example/f.zip"), partial: partial)
     _ = plan.begin()
     _ = plan.head(head)

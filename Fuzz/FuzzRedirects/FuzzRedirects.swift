@@ -11,7 +11,7 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     if let address = try? base?.resolving(text) { check(address) }
     var order = TransferPlan.Order(url: "https://a.example/packs/one/file.zip")
     order.admits = { $0 == "a.example" || $0 == "b.example" }
-    var plan = TransferPlan(order, partial: .init(length: 0, label: nil, storageEpoch: ""))
+    var plan = TransferPlan(order, partial: .init(length: 0, note: nil, storageEpoch: ""))
     _ = plan.begin()
     let head = TransportHead(status: 302, headers: [HeaderField(name: "Location", value: text)])
     if case .request(let hop) = plan.head(head) {

@@ -14,7 +14,7 @@ extension TransferPlan {
         if let coding = ContentFields.coding(head), let refusal = refusal(ofCoding: coding, length: length) {
             return doubt == .brokenPromise && CaptivePortal.saysPage(head) ? portal() : refusal
         }
-        if ask.offset > 0, let resume = order.resume {
+        if ask.offset > 0, let resume {
             let isSame = isSameVersion(head, as: resume, isBare: true)
             let isSameLength = length == 0 || resume.total == 0 || length == resume.total
             // Some servers drop Range where If-Range has a tag, although it is the right one. Asked once without it,
@@ -53,7 +53,7 @@ extension TransferPlan {
     // MARK: 206
 
     mutating func take(part head: TransportHead, _ ask: Ask) -> Action {
-        guard ask.offset > 0, let resume = order.resume else {
+        guard ask.offset > 0, let resume else {
             if asksForPart { return take(ownPart: head) }
             return interrupt(
                 .broken, .http, URLErrorCode.badServerResponse, "the server sent a part that nobody asked for")
@@ -106,7 +106,7 @@ extension TransferPlan {
 
     /// Nothing is left to send, if it is still the same file and nobody ever said that it is longer.
     mutating func rangeRefused(_ head: TransportHead, _ ask: Ask) -> Action {
-        guard let resume = order.resume, resume.total == 0,
+        guard let resume, resume.total == 0,
             let range = head.value(of: "Content-Range").flatMap(ContentRange.init), range.total == ask.offset,
             isSameVersion(head, as: resume, isBare: true)
         else { return startOver("the server has nothing from the byte on that is missing") }

@@ -22,7 +22,7 @@ extension TransferPlan {
         guard canBePage, isFile || !Validator.isNamed(head) else { return .none }
         if length > 0, length == order.expectedSize { return .none }
         if isFile || length > 0 && order.expectedSize > 0 { return .brokenPromise }
-        if let resume = order.resume, label(of: resume) != nil, partial.length > 0 {
+        if let resume, Self.label(of: resume, in: order) != nil, partial.length > 0 {
             return length > 0 && length == resume.total ? .untilTheEnd : .brokenPromise
         }
         return order.expectedSize > 0 || order.digest != nil ? .untilTheEnd : .none

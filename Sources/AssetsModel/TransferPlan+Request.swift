@@ -47,14 +47,25 @@ extension TransferPlan {
 
     // MARK: What is there
 
+    /// The row, or what stands beside the bytes where that tells more. In the epoch in which it was written there it is
+    /// younger than any row, and all bytes that are there are of its version. In a later one only a row knows what was
+    /// synced, and the two must agree.
+    static func resume(_ order: Order, _ partial: Partial) -> ResumePoint? {
+        guard let note = partial.note, note.storageEpoch == partial.storageEpoch else { return order.resume }
+        guard var resume = order.resume, label(of: resume, in: order) == label(of: note, in: order) else { return note }
+        resume.storageEpoch = note.storageEpoch
+        return resume
+    }
+
     /// How much of the partial file is surely the beginning of the version that was noted.
     mutating func startOffset() -> Int64 {
         guard partial.length > 0 else { return 0 }
-        guard isResumable, let resume = order.resume, let label = label(of: resume) else {
+        guard isResumable, let resume, let label = Self.label(of: resume, in: order) else {
             return startOver("nothing names the version of the bytes that are there")
         }
-        guard partial.label == label, resume.syncedOffset >= 0, resume.total >= 0,
-            resume.total == 0 || resume.syncedOffset <= resume.total, partial.length >= resume.syncedOffset
+        guard let note = partial.note, Self.label(of: note, in: order) == label, resume.syncedOffset >= 0,
+            resume.total >= 0, resume.total == 0 || resume.syncedOffset <= resume.total,
+            partial.length >= resume.syncedOffset
         else { return startOver("the bytes on the disk are not those that were noted") }
         let isSameEpoch = resume.storageEpoch == partial.storageEpoch
         let trusted = isSameEpoch ? partial.length : resume.syncedOffset
@@ -72,7 +83,7 @@ extension TransferPlan {
 
     /// What the version of a note is called; nil when nothing can tell it from another. Without tag and date a digest
     /// does: the bytes are compared with it at the end, and until then at least the total must stay the same.
-    func label(of resume: ResumePoint) -> String? {
+    static func label(of resume: ResumePoint, in order: Order) -> String? {
         if let validator = resume.etag ?? resume.lastModified { return validator }
         if let declared = order.digest { return resume.total > 0 ? declared.text : nil }
         return resume.digest?.text
@@ -104,7 +115,7 @@ extension TransferPlan {
         fields.append(HeaderField(name: "Accept-Encoding", value: "identity"))
         if ask.offset > 0 {
             fields.append(HeaderField(name: "Range", value: "bytes=\(ask.offset)-"))
-            if !ask.isBare, let validator = order.resume.flatMap({ $0.etag ?? $0.lastModified }) {
+            if !ask.isBare, let validator = resume.flatMap({ $0.etag ?? $0.lastModified }) {
                 fields.append(HeaderField(name: "If-Range", value: validator))
             }
         }

@@ -8,6 +8,7 @@ package struct TransferPlan: Sendable {
         package var method = "GET"
         package var headers: [HeaderField] = []
         package var hasBody = false
+        /// What was last written down of the partial file.
         package var resume: ResumePoint?
         /// Bytes announced; 0 when unknown.
         package var expectedSize: Int64 = 0
@@ -28,12 +29,12 @@ package struct TransferPlan: Sendable {
     /// What is found of the partial file before the attempt.
     package struct Partial: Hashable, Sendable {
         package var length: Int64
-        /// The version that its bytes belong to, as `Start.label` was when they were taken.
-        package var label: String?
+        /// What stands beside its bytes: `resumePoint` of the attempt that brought the last of them.
+        package var note: ResumePoint?
         package var storageEpoch: String
-        package init(length: Int64, label: String?, storageEpoch: String) {
+        package init(length: Int64, note: ResumePoint?, storageEpoch: String) {
             self.length = length
-            self.label = label
+            self.note = note
             self.storageEpoch = storageEpoch
         }
     }
@@ -61,7 +62,7 @@ package struct TransferPlan: Sendable {
         package var digest: ContentDigest?
         /// With what the bytes are compared at the end; nil where nobody said anything of them.
         package var check: DigestCheck?
-        /// Names the version; kept beside the partial file, so that a note of another version never fits it.
+        /// Names the version.
         package var label: String? {
             if let validator = etag ?? lastModified { return validator }
             guard let check, check.from == 0 else { return nil }
@@ -94,7 +95,7 @@ package struct TransferPlan: Sendable {
     package enum Action: Hashable, Sendable {
         /// End a request that still runs and send this one. The file keeps its bytes until something is taken.
         case request(Hop)
-        /// Cut the file back to the offset, label it; what comes now belongs there.
+        /// Cut the file back to the offset, put `resumePoint` beside it; what comes now belongs there.
         case take(Start)
         case append
         /// Go on listening; these bytes are of no interest.
@@ -132,6 +133,8 @@ package struct TransferPlan: Sendable {
 
     let order: Order
     package let partial: Partial
+    /// What is known of the bytes that are there.
+    package let resume: ResumePoint?
     var state = State.ready
     var address: WebAddress?
     var redirects = 0
@@ -158,11 +161,12 @@ package struct TransferPlan: Sendable {
     package init(_ order: Order, partial: Partial) {
         self.order = order
         self.partial = partial
+        resume = Self.resume(order, partial)
         method = order.method
         sendsBody = order.hasBody
         headers = order.headers
         authentication = order.authentication
-        isSecondTry = order.resume?.isSecondTry ?? false
+        isSecondTry = resume?.isSecondTry ?? false
     }
 
     /// Why what was on the disk counts for nothing; nil when it does, or when there was nothing.
@@ -177,7 +181,7 @@ package struct TransferPlan: Sendable {
             self.address = address
             headers.removeAll { field in Self.ownFields.contains { ASCIIText.isEqual($0, field.name) } }
             let offset = startOffset()
-            if offset > 0, let resume = order.resume {
+            if offset > 0, let resume {
                 if offset == resume.total { return completeAlready(resume) }
                 return ask(Ask(offset: offset, isBare: resume.etag == nil && resume.lastModified == nil))
             }

@@ -69,8 +69,8 @@ extension AssetsService {
             }
         return TransferSpec(
             id: record.id, url: request.url, method: request.method, headers: request.headers, body: request.body,
-            partialPath: record.partialPath, isFirst: record.attempts == 1 && record.resume == nil,
-            marks: [purgeableAttribute: record.id], resume: record.resume, expectedSize: request.size,
+            partialPath: record.partialPath, marks: [purgeableAttribute: record.id], resume: record.resume,
+            expectedSize: request.size,
             sizeMustMatch: request.isEssential, sizeLimit: limit,
             admits: { host in restricted?.admits(host: host) ?? true },
             allowsLoopbackHTTP: settings.isDeveloperModeOn, trustsExtraAuthorities: settings.isDeveloperModeOn,

@@ -1,4 +1,5 @@
 // A partial file of which nothing is there yet: made by the write of its first bytes, on the thread that writes them.
+internal import AssetsModel
 internal import AssetsOS
 
 /// Most files are small and come in one piece. Such a one is made, written and synced in one go, and needs nothing that only
@@ -11,8 +12,8 @@ final class FreshFile: AppendableFile, @unchecked Sendable {
     private let files: any FileTree
     /// Attributes that every file gets.
     private let marks: [String: String]
-    /// The version that its bytes belong to.
-    var label: String?
+    /// What is put beside its bytes.
+    var note: String?
     /// Bytes of the whole; 0 when unknown.
     var total: Int64 = 0
     private var file: (any AppendableFile)?
@@ -70,17 +71,12 @@ final class FreshFile: AppendableFile, @unchecked Sendable {
     @discardableResult
     func made(isWhole: Bool) throws(SystemCallError) -> any AppendableFile {
         if let file { return file }
-        var made = try files.openAppendable(path)
-        if made.length > 0 {
-            // Left by an attempt of which nothing was noted.
-            try files.remove(path)
-            made = try files.openAppendable(path)
-        }
+        let made = try files.openAppendable(path)
         do throws(SystemCallError) {
             for (name, value) in marks.sorted(by: { $0.key < $1.key }) {
                 try made.setAttribute(name: name, value: value)
             }
-            if !isWhole, let label { try made.setAttribute(name: TransferRun.labelAttribute, value: label) }
+            if !isWhole, let note { try made.setAttribute(name: ResumePoint.attribute, value: note) }
         } catch {
             // Without extended attributes a file cannot be marked, and starts over when it is interrupted.
         }

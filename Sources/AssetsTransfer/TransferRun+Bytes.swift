@@ -63,7 +63,6 @@ extension TransferRun {
             if !writes.wasBegun { writes.flush() }
             writes.wasBegun = false
         }
-        if !isNoted { reportCheckpoint() }
         reportProgress()
         syncIfDue()
         if writes?.isEmpty == false, !isTickSoon {

@@ -73,7 +73,6 @@ extension TransferRun {
     }
 
     func reportCheckpoint() {
-        isNoted = true
         guard let point = plan?.resumePoint(syncedOffset: syncedOffset) else { return }
         report(.checkpoint(point))
     }

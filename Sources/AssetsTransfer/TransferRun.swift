@@ -5,9 +5,6 @@ internal import Glibc
 
 /// Does what `TransferPlan` says. Lives on the engine's loop.
 final class TransferRun: TransportHandler {
-    /// The attribute of a partial file that names the version its bytes belong to.
-    static let labelAttribute = "user.backgroundassets.version"
-
     enum Phase {
         case running
         /// No more comes; what was received is being written.
@@ -34,7 +31,8 @@ final class TransferRun: TransportHandler {
     private(set) var file: (any AppendableFile)?
     /// The room for all that comes is the file's already.
     var hasItsRoom = false
-    private var label: String?
+    /// What stands beside the bytes, `ResumePoint.attribute`.
+    private var note: String?
     private(set) var task: TransportTask?
 
     var writes: WriteBehind?
@@ -51,8 +49,6 @@ final class TransferRun: TransportHandler {
     /// The timer fires in time for the next progress report, not only for the next sync.
     var isTickSoon = false
     var reported: Int64 = -1
-    /// The owner knows what a next attempt could go on with.
-    var isNoted = false
     /// The owner knows that no more comes.
     private var isGatheredReported = false
 
@@ -87,7 +83,7 @@ final class TransferRun: TransportHandler {
             self.file = file
             isNameDurable = (spec.resume?.syncedOffset ?? 0) > 0
             let partial = TransferPlan.Partial(
-                length: file.length, label: label, storageEpoch: try files.storageEpoch())
+                length: file.length, note: note.flatMap { ResumePoint($0) }, storageEpoch: try files.storageEpoch())
             plan = TransferPlan(order, partial: partial)
         } catch {
             return end(.interrupted(storageInterruption(error)))
@@ -96,11 +92,14 @@ final class TransferRun: TransportHandler {
     }
 
     private func openFile() throws(SystemCallError) -> any AppendableFile {
-        guard !spec.isFirst, try files.status(spec.partialPath) != nil else {
+        let status = try files.status(spec.partialPath)
+        guard let status, status.size > 0 else {
+            // One without a byte may lack its marks.
+            if status != nil { try files.remove(spec.partialPath) }
             return FreshFile(spec.partialPath, in: files, marks: spec.marks)
         }
         let file = try files.openAppendable(spec.partialPath)
-        label = try? files.attribute(spec.partialPath, name: Self.labelAttribute)
+        note = try? files.attribute(spec.partialPath, name: ResumePoint.attribute)
         return file
     }
 
@@ -266,10 +265,12 @@ final class TransferRun: TransportHandler {
 
     private func take(_ start: TransferPlan.Start) throws(SystemCallError) {
         let lost = file?.length ?? 0
-        // First the label, then the bytes go: after a crash in between no note fits the file.
-        if start.offset == 0 { try setLabel(start.label) }
+        // First the note goes, then the bytes, then the new note comes: after a kill in between none stands beside bytes
+        // that are not its own.
+        if start.offset == 0 { try setNote(nil) }
         try cut(to: start.offset)
-        syncedOffset = min(spec.resume?.syncedOffset ?? 0, start.offset)
+        if let new = plan?.resumePoint(syncedOffset: 0)?.text { try setNote(new) }
+        syncedOffset = min(plan?.resume?.syncedOffset ?? 0, start.offset)
         isSyncStale = isSyncing
         (file as? FreshFile)?.total = start.total
         if let lacking = try takeRoom(for: start.total) { return end(.interrupted(lacking)) }
@@ -284,38 +285,28 @@ final class TransferRun: TransportHandler {
         if let accepted = plan?.accepted { report(.authenticated(accepted)) }
         if let why = plan?.whyStartedOver { report(.startedOver(lost: lost, why)) }
         report(.began(resumedAt: start.offset, expected: expected))
-        // A small file has come as a whole before a note of its part is worth a transaction.
-        isNoted = false
-        if start.offset > 0 || !isSmall { reportCheckpoint() }
         if plan?.canStop == true { report(.canStop) }
     }
 
-    /// Killed in the middle, it is fetched again as a whole: that costs no more than a piece that was not written.
-    private var isSmall: Bool {
-        guard let total = plan?.start?.total else { return false }
-        return total > 0 && total <= WriteBehind.pieceBytes
-    }
-
-    private func setLabel(_ new: String?) throws(SystemCallError) {
-        guard new != label else { return }
+    private func setNote(_ new: String?) throws(SystemCallError) {
+        guard new != note else { return }
         if let fresh = file as? FreshFile, !fresh.exists {
-            fresh.label = new
-            label = new
+            fresh.note = new
+            note = new
             return
         }
         do throws(SystemCallError) {
-            try files.setAttribute(spec.partialPath, name: Self.labelAttribute, value: new ?? "")
+            try files.setAttribute(spec.partialPath, name: ResumePoint.attribute, value: new ?? "")
+            note = new
         } catch {
-            // A file that keeps the label of another version must not be.
-            if label != nil {
-                try files.remove(spec.partialPath)
-                let fresh = FreshFile(spec.partialPath, in: files, marks: spec.marks)
-                fresh.label = new
-                file = fresh
-                isNameDurable = false
-            }
+            // Bytes that lack a note of their own are only fetched again. A note that is left beside bytes of another
+            // version must not be.
+            guard new == nil else { return }
+            try files.remove(spec.partialPath)
+            file = FreshFile(spec.partialPath, in: files, marks: spec.marks)
+            note = nil
+            isNameDurable = false
         }
-        label = new
     }
 
     var expected: Int64 {

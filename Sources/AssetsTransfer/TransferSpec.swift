@@ -11,11 +11,9 @@ package struct TransferSpec: Sendable {
     package var body: [UInt8]
     /// Where the bytes go, in the engine's tree. The folder exists.
     package var partialPath: String
-    /// Nothing of the file can be there yet that is of use.
-    package var isFirst: Bool
     /// Extended attributes that the file gets when it is made.
     package var marks: [String: String]
-    /// What was last noted of the partial file; without it the file starts anew.
+    /// What was last written down of the partial file; more may stand beside its bytes.
     package var resume: ResumePoint?
     /// Bytes that the app announced; 0 when unknown.
     package var expectedSize: Int64
@@ -41,7 +39,7 @@ package struct TransferSpec: Sendable {
 
     package init(
         id: String, url: String, method: String = "GET", headers: [HeaderField] = [], body: [UInt8] = [],
-        partialPath: String, isFirst: Bool = false, marks: [String: String] = [:], resume: ResumePoint? = nil,
+        partialPath: String, marks: [String: String] = [:], resume: ResumePoint? = nil,
         expectedSize: Int64 = 0, sizeMustMatch: Bool = false,
         sizeLimit: Int64? = nil, admits: @escaping @Sendable (String) -> Bool = { _ in true },
         allowsLoopbackHTTP: Bool = false, trustsExtraAuthorities: Bool = true,
@@ -55,7 +53,6 @@ package struct TransferSpec: Sendable {
         self.headers = headers
         self.body = body
         self.partialPath = partialPath
-        self.isFirst = isFirst
         self.marks = marks
         self.resume = resume
         self.expectedSize = expectedSize
@@ -85,7 +82,7 @@ package enum TransferEvent: Hashable, Sendable {
     case canStop
     /// At most ten a second, and one before the end.
     case progress(received: Int64, expected: Int64)
-    /// What to keep for the next attempt: once the version is known, then after every sync.
+    /// What to keep for the next attempt after a power cut: after every sync.
     case checkpoint(ResumePoint)
     /// All bytes have come; what is left is to write and sync them.
     case gathered

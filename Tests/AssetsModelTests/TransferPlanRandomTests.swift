@@ -10,14 +10,14 @@ struct TransferPlanRandomTests {
     func random(seed: UInt64) {
         var dice = SplitMix(seed: seed)
         for _ in 0..<200 {
-            var plan = makePlan(
-                length: .random(in: 0...120, using: &dice), label: Self.label(&dice), resume: Self.note(&dice)
-            ) {
-                $0.sizeLimit = Bool.random(using: &dice) ? 90 : nil
-                $0.expectedSize = Bool.random(using: &dice) ? 100 : 0
-                $0.digest = Bool.random(using: &dice) ? digest(1) : nil
-                $0.url = Bool.random(using: &dice) ? assetURL : assetURL + ".zip"
-            }
+            var order = TransferPlan.Order(url: Bool.random(using: &dice) ? assetURL : assetURL + ".zip")
+            order.resume = Self.note(&dice)
+            order.sizeLimit = Bool.random(using: &dice) ? 90 : nil
+            order.expectedSize = Bool.random(using: &dice) ? 100 : 0
+            order.digest = Bool.random(using: &dice) ? digest(1) : nil
+            let partial = TransferPlan.Partial(
+                length: .random(in: 0...120, using: &dice), note: Self.note(&dice), storageEpoch: here)
+            var plan = TransferPlan(order, partial: partial)
             run(&plan, seed, &dice)
         }
     }
@@ -53,12 +53,9 @@ struct TransferPlanRandomTests {
         }
     }
 
-    private static func label(_ dice: inout SplitMix) -> String? {
-        [etag, etag, etag, "\"v2\"", digest(1).text, nil].randomElement(using: &dice) ?? nil
-    }
-
     private static func note(_ dice: inout SplitMix) -> ResumePoint? {
-        let tag = Int.random(in: 0..<4, using: &dice) == 0 ? nil : etag
+        let tag = [etag, etag, etag, "\"v2\"", nil].randomElement(using: &dice) ?? nil
+        guard Int.random(in: 0..<6, using: &dice) > 0 else { return nil }
         var note = AssetsModelTests.note(
             etag: tag, total: [0, 100, 100, -1].randomElement(using: &dice) ?? 0,
             synced: .random(in: -1...120, using: &dice),

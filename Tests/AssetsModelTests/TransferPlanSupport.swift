@@ -31,7 +31,7 @@ func digestField(_ byte: UInt8, _ algorithm: ContentDigest.Algorithm = .sha256) 
     "\(algorithm.rawValue)=:\(Base64.encode(digest(byte, algorithm).bytes)):"
 }
 
-/// A plan for a file of which `length` bytes are there.
+/// A plan for a file of which `length` bytes are there. Beside them stands `label`, since before the device was started.
 func makePlan(
     length: Int64 = 0, label: String? = etag, resume: ResumePoint? = nil,
     _ change: (inout TransferPlan.Order) -> Void = { _ in }
@@ -39,7 +39,8 @@ func makePlan(
     var order = TransferPlan.Order(url: assetURL)
     order.resume = resume
     change(&order)
-    return TransferPlan(order, partial: .init(length: length, label: label, storageEpoch: here))
+    let beside = label.map { note(etag: $0, synced: 0, epoch: "boot:0") }
+    return TransferPlan(order, partial: .init(length: length, note: beside, storageEpoch: here))
 }
 
 extension TransferPlan.Action {

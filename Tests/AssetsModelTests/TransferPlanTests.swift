@@ -46,6 +46,68 @@ struct TransferPlanRequestTests {
         #expect(hop.value("Accept-Encoding") == "identity")
     }
 
+    struct Beside: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var length: Int64 = 60
+        /// In the row.
+        var row: ResumePoint?
+        /// Beside the bytes.
+        var note: ResumePoint?
+        var keeps: Int64
+        var validator: String? = etag
+    }
+
+    static let besides: [Beside] = [
+        Beside(testDescription: "no row yet: a kill before the first sync", note: note(synced: 0), keeps: 60),
+        Beside(testDescription: "no row yet: a power cut", note: note(synced: 0, epoch: "boot:0"), keeps: 0),
+        Beside(
+            testDescription: "a row from before the power cut", row: note(epoch: "boot:0"), note: note(synced: 0),
+            keeps: 60),
+        Beside(
+            testDescription: "a row of the version before", row: note(etag: "\"v0\""), note: note(synced: 0), keeps: 60),
+        Beside(
+            testDescription: "a row of the version before, and a power cut", row: note(etag: "\"v0\""),
+            note: note(synced: 0, epoch: "boot:0"), keeps: 0),
+        Beside(
+            testDescription: "fewer bytes than were synced", length: 30, row: note(), note: note(synced: 0), keeps: 0),
+        Beside(testDescription: "more bytes than the whole", length: 101, note: note(synced: 0), keeps: 0),
+        Beside(testDescription: "a note without a version", note: note(etag: nil, synced: 0), keeps: 0),
+        Beside(
+            testDescription: "a date as validator", note: note(etag: nil, lastModified: lastModified, synced: 0),
+            keeps: 60,
+            validator: lastModified),
+    ]
+
+    @Test(
+        "What stands beside the bytes counts more than a row in the epoch in which it was written", arguments: besides)
+    func beside(_ row: Beside) throws {
+        var order = TransferPlan.Order(url: assetURL)
+        order.resume = row.row
+        var plan = TransferPlan(order, partial: .init(length: row.length, note: row.note, storageEpoch: here))
+        let hop = try #require(plan.begin().request)
+        #expect(hop.from == row.keeps)
+        #expect(hop.value("If-Range") == (row.keeps > 0 ? row.validator : nil))
+    }
+
+    @Test("A file that has all its bytes needs no row and no request")
+    func wholeWithoutRow() {
+        var plan = TransferPlan(
+            .init(url: assetURL), partial: .init(length: 100, note: note(synced: 0), storageEpoch: here))
+        #expect(plan.begin() == .complete(length: 100))
+    }
+
+    @Test("The second try that a note tells of is the last")
+    func secondTry() {
+        var point = note(synced: 0, digest: 1)
+        point.isSecondTry = true
+        var plan = TransferPlan(.init(url: assetURL), partial: .init(length: 100, note: point, storageEpoch: here))
+        guard case .check = plan.begin() else {
+            Issue.record("\(plan)")
+            return
+        }
+        #expect(plan.checked(digest(2)).refusal?.reason == .digest)
+    }
+
     @Test(
         "A request that cannot be made twice never asks for a rest",
         arguments: [
@@ -233,7 +295,7 @@ struct TransferPlanBodyTests {
         _ = plan.body(1)
         let later = plan.end(failure).interruption
         #expect(later?.kind == row.becomes && later?.reason == row.reason && later?.receivedAny == true)
-        var early = TransferPlan(.init(url: assetURL), partial: .init(length: 0, label: nil, storageEpoch: here))
+        var early = TransferPlan(.init(url: assetURL), partial: .init(length: 0, note: nil, storageEpoch: here))
         _ = early.begin()
         #expect(early.end(failure).interruption?.receivedAny == false)
     }
@@ -331,7 +393,7 @@ struct TransferPlanRedirectTests {
         var lying = plan
         #expect(lying.body(1).request?.url == "https://a.example/next")
         #expect(plan.end(nil).request?.url == "https://a.example/next")
-        var long = TransferPlan(.init(url: assetURL), partial: .init(length: 0, label: nil, storageEpoch: here))
+        var long = TransferPlan(.init(url: assetURL), partial: .init(length: 0, note: nil, storageEpoch: here))
         _ = long.begin()
         #expect(long.head(head(302, ["Location": "/next", "Content-Length": "100000"])).request != nil)
     }

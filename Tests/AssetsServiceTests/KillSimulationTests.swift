@@ -88,6 +88,33 @@ struct KillSimulationTests {
         #expect(number > 15, "the sweep ended too early")
     }
 
+    @Test("A kill costs no byte that is in the file, however early it comes")
+    func earlyKill() throws {
+        var scenario = Scenario()
+        scenario.assets = [
+            Scenario.Asset(identifier: "e1", length: 100_000, isEssential: true, bytesPerSecond: 20_000)
+        ]
+        var lengths: Set<Int64> = []
+        // The first row tells of what was synced, after two seconds.
+        for tenths in 1...24 {
+            let device = scenario.device(seed: 7)
+            try device.start()
+            _ = try device.install(scenario.source)
+            try device.loop.advance(by: .milliseconds(100 * tenths))
+            device.kill()
+            let names = try device.tree.list("Transfers").filter { $0.hasSuffix(".partial") }
+            let length = try names.compactMap { try device.tree.status("Transfers/\($0)")?.size }.max() ?? 0
+            lengths.insert(length)
+            try device.start()
+            try device.settle()
+            let problems = try scenario.problems(of: device)
+            #expect(problems == [], "killed after \(tenths) tenths of a second")
+            let offsets = device.server.log(of: scenario.assets[0].url).map { Int64($0.offset) }
+            #expect(offsets.last == length, "killed after \(tenths) tenths of a second: \(offsets)")
+        }
+        #expect(lengths.count > 15)
+    }
+
     @Test("A power cut costs no more than what was not synced")
     func longFile() throws {
         var scenario = Scenario()

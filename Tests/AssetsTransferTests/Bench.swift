@@ -68,6 +68,11 @@ final class Bench: Sendable {
         return events
     }
 
+    /// What stands beside the partial file.
+    func note(_ id: String = "x") throws -> ResumePoint? {
+        try files.attribute("Transfers/\(id).partial", name: ResumePoint.attribute).flatMap { ResumePoint($0) }
+    }
+
     func content(_ id: String = "x") throws -> Bytes {
         Bytes(try files.read("Transfers/\(id).partial", limit: 1 << 30))
     }
