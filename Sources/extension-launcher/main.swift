@@ -82,11 +82,15 @@ func enterLandlock(_ description: SandboxDescription) {
         guard let rights = grant.rights(handled: abilities.files) else { continue }
         let place = must(grant.path, clinux_open_place(grant.path))
         must("Landlock for \(grant.path)", clinux_landlock_allow(ruleset, place, rights.rawValue))
-        close(place)
+        if grant.use == .process { keep(place) } else { close(place) }
     }
     must("Landlock", clinux_landlock_restrict(ruleset, 0))
     close(ruleset)
 }
+
+/// Leaves a folder of /proc open, without any right, for as long as the process lives. When memory is short the kernel
+/// forgets such a folder that nobody has open, and makes another one when it is looked for, of which no rule knows.
+func keep(_ folder: Int32) { must("descriptor \(folder)", fcntl(folder, F_SETFD, 0)) }
 
 /// System calls. The last wall, because the others are made of calls that it refuses.
 func enterFilter(_ description: SandboxDescription) {

@@ -1,13 +1,17 @@
-// What was open when the extension began: three sockets, /dev/null and the journal, and nothing that leads outside.
+// What was open when the extension began: three sockets, /dev/null, the journal, its own folder of /proc, and nothing that
+// leads outside.
 #define _GNU_SOURCE
 #include "Families.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 enum { descriptors_max = 1024 };
 
@@ -18,6 +22,13 @@ static struct escape_verdict folders(const struct escape_scene *scene) {
         if (fstat(descriptor, &status) == -1 || !S_ISDIR(status.st_mode)) continue;
         int file = openat(descriptor, name, O_RDONLY | O_CLOEXEC);
         if (file != -1) return escape_reading(file, "openat");
+        struct statfs system;
+        if (fstatfs(descriptor, &system) == 0 && system.f_type == PROC_SUPER_MAGIC) {
+            int above = openat(descriptor, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            if (above == -1) continue;
+            close(above);
+            return escape_reached("goes up from its own folder of /proc");
+        }
         return escape_reached("has a folder that was left open");
     }
     errno = EBADF;

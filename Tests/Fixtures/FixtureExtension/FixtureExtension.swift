@@ -53,6 +53,10 @@ import os.log
         case .crash: abort()
         case .hang: hang()
         case .wait: passTurnstile(in: container)
+        case .crowd:
+            passTurnstile(in: container)
+            crowdQueues()
+            append(FixtureRecord("crowded"), to: container)
         case .hangOnce:
             let mark = container.appendingPathComponent(FixtureName.hung).path
             if !FileManager.default.fileExists(atPath: mark) {
@@ -258,6 +262,15 @@ private func enterOnce(_ container: URL) {
         done.signal()
     }
     done.wait()
+}
+
+/// Leaves work waiting for longer than the second after which libdispatch looks at its threads.
+private func crowdQueues() {
+    let (end, group) = (DispatchTime.now() + .milliseconds(2500), DispatchGroup())
+    for _ in 0..<4 * ProcessInfo.processInfo.activeProcessorCount {
+        DispatchQueue.global().async(group: group) { while DispatchTime.now() < end {} }
+    }
+    group.wait()
 }
 
 private func move(_ file: URL, of download: BADownload, in container: URL) {

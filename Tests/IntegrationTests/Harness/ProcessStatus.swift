@@ -21,6 +21,11 @@ struct ProcessStatus {
         Files.names(in: "/proc/\(process)/fd").compactMap { Int($0) }.sorted()
     }
 
+    /// What a descriptor is, as the kernel writes it.
+    static func link(_ descriptor: Int, _ process: Int32) -> String? {
+        try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/fd/\(descriptor)")
+    }
+
     static func environment(_ process: Int32) -> [String: String] {
         pairs(text(process, "environ"), separator: "=", lines: "\0")
     }
