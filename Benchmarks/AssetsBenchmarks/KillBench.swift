@@ -60,6 +60,7 @@ private final class KillRun {
         try Folder.writeRandom(Self.size, to: nginx.site + "/asset.bin")
         try Folder.make(nginx.site + "/fast")
         try Folder.writeRandom(Self.finishSize, to: nginx.site + "/fast/asset.bin")
+        for path in ["/asset.bin", "/fast/asset.bin"] { try Folder.makeOld(nginx.site + path) }
         ours = try ServiceResumer(folder: folder, device: device, nginx: nginx)
         let (authority, log) = (device.authority.certificatePath, folder + "/programs.log")
         peers = [
