@@ -28,13 +28,7 @@ import Testing
         "An extension finds its own descriptors, folders and environment and nothing else",
         .plainOnly("a build for a sanitizer leaves walls out"))
     func box() async throws {
-        try await TestDevice.run { device in
-            let server = try await device.server()
-            var plan = FixturePlan()
-            plan.request = .wait
-            let install = try device.tool(["install", try device.waiting(plan, server)])
-            let turnstile = try await device.openTurnstileOfRequest()
-            let process = try await device.launchedExtension()
+        try await TestDevice.whileExtensionIsAsked { device, process in
             let status = ProcessStatus(process)
             #expect(status["NoNewPrivs"] == "1" && status["Seccomp"] == "2" && status["Seccomp_filters"] == "2")
             for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] { #expect(status[set] == "0000000000000000", "\(set)") }
@@ -55,9 +49,6 @@ import Testing
                 "BACKGROUNDASSETS_DEVICE", "BACKGROUNDASSETS_EXTENSION",
             ]
             #expect(Set(environment.keys).isSubset(of: known), "\(environment.keys.sorted())")
-            turnstile.letPass()
-            #expect(try await install.result().exit == .exited(0))
-            await server.stop()
         }
     }
 
@@ -91,10 +82,7 @@ import Testing
             let server = try await device.server()
             var plan = FixturePlan()
             plan.request = .crowd
-            let install = try device.tool(["install", try device.waiting(plan, server)])
-            let turnstile = try await device.openTurnstileOfRequest()
-            turnstile.letPass()
-            #expect(try await install.result().exit == .exited(0))
+            try await device.install(plan, from: server)
             #expect(try device.extensionRecords("crowded").count == 1)
             #expect(device.rows("extension-answered").count == 1)
             await server.stop()
@@ -129,20 +117,10 @@ import Testing
 
     @Test("An entry point of 8 seconds survives: the extension dies with no thread of the service but the one for ever")
     func longEntryPoint() async throws {
-        try await TestDevice.run { device in
-            let server = try await device.server()
-            var plan = FixturePlan()
-            plan.request = .wait
-            let install = try device.tool(["install", try device.waiting(plan, server)])
-            let turnstile = try await device.openTurnstileOfRequest()
-            let process = try await device.launchedExtension()
+        try await TestDevice.whileExtensionIsAsked { device, process in
             // Threads of pools that have nothing to do end after five seconds.
             _ = try? await device.journal.first(from: .max, within: .seconds(8), "nothing") { _ in false }
             #expect(Processes.state(of: process) != nil)
-            turnstile.letPass()
-            #expect(try await install.result().exit == .exited(0))
-            #expect(device.rows("extension-answered").count == 1)
-            await server.stop()
         }
     }
 
@@ -196,6 +174,25 @@ import Testing
 }
 
 extension TestDevice {
+    /// Installs an app, does `body` with the extension's process while that waits in its content request, and looks
+    /// whether it then answers.
+    fileprivate static func whileExtensionIsAsked(
+        _ body: @Sendable (TestDevice, Int32) async throws -> Void
+    ) async throws {
+        try await run { device in
+            let server = try await device.server()
+            var plan = FixturePlan()
+            plan.request = .wait
+            let install = try device.tool(["install", try device.waiting(plan, server)])
+            let turnstile = try await device.openTurnstileOfRequest()
+            try await body(device, try await device.launchedExtension())
+            turnstile.letPass()
+            #expect(try await install.result().exit == .exited(0))
+            #expect(device.rows("extension-answered").count == 1)
+            await server.stop()
+        }
+    }
+
     /// A written bundle whose extension waits in its content request.
     fileprivate func waiting(_ plan: FixturePlan, _ server: TestServer) throws -> String {
         try FixtureBundle(manifestURL: try server.put("manifest.json", plan.encoded())).write(to: folder)

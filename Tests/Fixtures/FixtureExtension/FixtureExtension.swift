@@ -54,7 +54,6 @@ import os.log
         case .hang: hang()
         case .wait: passTurnstile(in: container)
         case .crowd:
-            passTurnstile(in: container)
             crowdQueues()
             append(FixtureRecord("crowded"), to: container)
         case .hangOnce:

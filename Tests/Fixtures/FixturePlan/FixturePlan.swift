@@ -38,7 +38,7 @@ package struct FixturePlan: Codable, Hashable, Sendable {
         case hangOnce
         /// Waits for the turnstile, then answers.
         case wait
-        /// Waits for the turnstile, then gives the system's queues more work than they have threads, and answers.
+        /// Gives the system's queues more work than they have threads, then answers.
         case crowd
         /// Schedules `followUps` with the manager, notes what comes of it, and answers.
         case schedule
