@@ -35,7 +35,7 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 private func check(_ head: TransportHead) {
     var order = TransferPlan.Order(url: "https://a.example/file")
     order.resume = note
-    var plan = TransferPlan(order, partial: .init(length: 60, note: note, storageEpoch: "e"))
+    var plan = TransferPlan(order, partial: .init(length: 60, note: PartialNote(note), storageEpoch: "e"))
     _ = plan.begin()
     guard case .take(let start) = plan.head(head) else { return }
     guard start.offset > 0 else { return }

@@ -2,8 +2,8 @@
 
 /// The version of a resource that a partial file belongs to, and how much of it is safe.
 ///
-/// It is kept twice. The row has it as of the last sync: that is what a power cut leaves. The file itself has it as `text`,
-/// written before the first byte of an attempt: that is what a kill leaves, however early.
+/// The row of a download has it as of the last sync: that is what a power cut leaves. Beside the bytes stands a
+/// `PartialNote`: that is what a kill leaves, however early.
 package struct ResumePoint: Hashable, Sendable {
     /// A strong entity tag, with its quotes.
     package var etag: String?
@@ -31,47 +31,5 @@ package struct ResumePoint: Hashable, Sendable {
         self.storageEpoch = storageEpoch
         self.digest = digest
         self.isSecondTry = isSecondTry
-    }
-}
-
-// MARK: Beside the bytes
-
-extension ResumePoint {
-    /// The attribute of a partial file that holds `text`.
-    package static let attribute = "user.backgroundassets.version"
-
-    private enum Field: String, CaseIterable {
-        case etag, modified, total, epoch, digest, again
-    }
-
-    /// One line for each field that there is: its name, a space and its value. nil when a value has lines itself: nobody who
-    /// sends a tag may write fields. `syncedOffset` is not among them, nothing is known of stable storage before the row.
-    package var text: String? {
-        let values: [(Field, String?)] = [
-            (.etag, etag), (.modified, lastModified), (.total, String(total)), (.epoch, storageEpoch),
-            (.digest, digest?.text), (.again, isSecondTry ? "yes" : nil),
-        ]
-        guard !values.contains(where: { $0.1?.utf8.contains(UInt8(ascii: "\n")) == true }) else { return nil }
-        return values.compactMap { field, value in value.map { "\(field.rawValue) \($0)" } }.joined(separator: "\n")
-    }
-
-    /// Reads `text`; nil for anything else.
-    package init?(_ text: String) {
-        var values: [Field: String] = [:]
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, let field = Field(rawValue: String(parts[0])), values[field] == nil else {
-                return nil
-            }
-            values[field] = String(parts[1])
-        }
-        guard let total = values[.total].flatMap({ Int64($0) }), total >= 0, let epoch = values[.epoch] else {
-            return nil
-        }
-        let digest = values[.digest].map { ContentDigest($0) }
-        if case .some(nil) = digest { return nil }
-        self.init(
-            etag: values[.etag], lastModified: values[.modified], total: total, syncedOffset: 0, storageEpoch: epoch,
-            digest: digest ?? nil, isSecondTry: values[.again] != nil)
     }
 }

@@ -47,25 +47,28 @@ extension TransferPlan {
 
     // MARK: What is there
 
-    /// The row, or what stands beside the bytes where that tells more. In the epoch in which it was written there it is
-    /// younger than any row, and all bytes that are there are of its version. In a later one only a row knows what was
-    /// synced, and the two must agree.
+    /// What stands beside the bytes, with what the row knows of stable storage if it is about the same bytes.
     static func resume(_ order: Order, _ partial: Partial) -> ResumePoint? {
-        guard let note = partial.note, note.storageEpoch == partial.storageEpoch else { return order.resume }
-        guard var resume = order.resume, label(of: resume, in: order) == label(of: note, in: order) else { return note }
-        resume.storageEpoch = note.storageEpoch
+        guard let note = partial.note else { return order.resume }
+        var resume = note.point
+        if let row = order.resume, !note.isNewer(than: row), label(of: row, in: order) == label(of: resume, in: order) {
+            resume.syncedOffset = row.syncedOffset
+            // Written later, in an epoch in which nothing could be put beside the bytes.
+            if row.storageEpoch == partial.storageEpoch { resume.storageEpoch = row.storageEpoch }
+            resume.digest = resume.digest ?? row.digest
+            resume.isSecondTry = resume.isSecondTry || row.isSecondTry
+        }
         return resume
     }
 
     /// How much of the partial file is surely the beginning of the version that was noted.
     mutating func startOffset() -> Int64 {
         guard partial.length > 0 else { return 0 }
-        guard isResumable, let resume, let label = Self.label(of: resume, in: order) else {
+        guard isResumable, let resume, Self.label(of: resume, in: order) != nil else {
             return startOver("nothing names the version of the bytes that are there")
         }
-        guard let note = partial.note, Self.label(of: note, in: order) == label, resume.syncedOffset >= 0,
-            resume.total >= 0, resume.total == 0 || resume.syncedOffset <= resume.total,
-            partial.length >= resume.syncedOffset
+        guard partial.note != nil, resume.syncedOffset >= 0, resume.total >= 0,
+            resume.total == 0 || resume.syncedOffset <= resume.total, partial.length >= resume.syncedOffset
         else { return startOver("the bytes on the disk are not those that were noted") }
         let isSameEpoch = resume.storageEpoch == partial.storageEpoch
         let trusted = isSameEpoch ? partial.length : resume.syncedOffset

@@ -29,10 +29,10 @@ package struct TransferPlan: Sendable {
     /// What is found of the partial file before the attempt.
     package struct Partial: Hashable, Sendable {
         package var length: Int64
-        /// What stands beside its bytes: `resumePoint` of the attempt that brought the last of them.
-        package var note: ResumePoint?
+        /// What stands beside its bytes, as `TransferPlan.note(after:)` was when the last of them were taken.
+        package var note: PartialNote?
         package var storageEpoch: String
-        package init(length: Int64, note: ResumePoint?, storageEpoch: String) {
+        package init(length: Int64, note: PartialNote?, storageEpoch: String) {
             self.length = length
             self.note = note
             self.storageEpoch = storageEpoch
@@ -95,7 +95,7 @@ package struct TransferPlan: Sendable {
     package enum Action: Hashable, Sendable {
         /// End a request that still runs and send this one. The file keeps its bytes until something is taken.
         case request(Hop)
-        /// Cut the file back to the offset, put `resumePoint` beside it; what comes now belongs there.
+        /// Cut the file back to the offset, put `note(after:)` beside it; what comes now belongs there.
         case take(Start)
         case append
         /// Go on listening; these bytes are of no interest.
@@ -243,7 +243,17 @@ package struct TransferPlan: Sendable {
         return start.etag != nil || start.lastModified != nil
     }
 
-    /// What to note of the partial file when so many bytes are on stable storage; nil when its version has no name.
+    /// What has to stand beside the bytes that are taken; nil when their version has no name.
+    ///
+    /// - Parameter synced: Bytes that this attempt has said to be synced before it took these.
+    package func note(after synced: Int64) -> PartialNote? {
+        guard let point = resumePoint(syncedOffset: 0), let start else { return nil }
+        if start.offset > 0 { return PartialNote(point, staleOffset: partial.note?.staleOffset ?? 0) }
+        let row = order.resume.flatMap { Self.label(of: $0, in: order) == Self.label(of: point, in: order) ? $0 : nil }
+        return PartialNote(point, staleOffset: max(synced, row?.syncedOffset ?? 0))
+    }
+
+    /// What to write down of the partial file when so many bytes are on stable storage; nil when its version has no name.
     package func resumePoint(syncedOffset: Int64) -> ResumePoint? {
         guard isResumable, let start, start.label != nil else { return nil }
         return ResumePoint(

@@ -76,7 +76,7 @@ final class FreshFile: AppendableFile, @unchecked Sendable {
             for (name, value) in marks.sorted(by: { $0.key < $1.key }) {
                 try made.setAttribute(name: name, value: value)
             }
-            if !isWhole, let note { try made.setAttribute(name: ResumePoint.attribute, value: note) }
+            if !isWhole, let note { try made.setAttribute(name: PartialNote.attribute, value: note) }
         } catch {
             // Without extended attributes a file cannot be marked, and starts over when it is interrupted.
         }

@@ -31,7 +31,7 @@ final class TransferRun: TransportHandler {
     private(set) var file: (any AppendableFile)?
     /// The room for all that comes is the file's already.
     var hasItsRoom = false
-    /// What stands beside the bytes, `ResumePoint.attribute`.
+    /// What stands beside the bytes, `PartialNote.attribute`.
     private var note: String?
     private(set) var task: TransportTask?
 
@@ -83,7 +83,7 @@ final class TransferRun: TransportHandler {
             self.file = file
             isNameDurable = (spec.resume?.syncedOffset ?? 0) > 0
             let partial = TransferPlan.Partial(
-                length: file.length, note: note.flatMap { ResumePoint($0) }, storageEpoch: try files.storageEpoch())
+                length: file.length, note: note.flatMap { PartialNote($0) }, storageEpoch: try files.storageEpoch())
             plan = TransferPlan(order, partial: partial)
         } catch {
             return end(.interrupted(storageInterruption(error)))
@@ -99,7 +99,7 @@ final class TransferRun: TransportHandler {
             return FreshFile(spec.partialPath, in: files, marks: spec.marks)
         }
         let file = try files.openAppendable(spec.partialPath)
-        note = try? files.attribute(spec.partialPath, name: ResumePoint.attribute)
+        note = try? files.attribute(spec.partialPath, name: PartialNote.attribute)
         return file
     }
 
@@ -264,12 +264,12 @@ final class TransferRun: TransportHandler {
     }
 
     private func take(_ start: TransferPlan.Start) throws(SystemCallError) {
-        let lost = file?.length ?? 0
+        let (lost, synced) = (file?.length ?? 0, syncedOffset)
         // First the note goes, then the bytes, then the new note comes: after a kill in between none stands beside bytes
         // that are not its own.
         if start.offset == 0 { try setNote(nil) }
         try cut(to: start.offset)
-        if let new = plan?.resumePoint(syncedOffset: 0)?.text { try setNote(new) }
+        if let new = plan?.note(after: synced)?.text { try setNote(new) }
         syncedOffset = min(plan?.resume?.syncedOffset ?? 0, start.offset)
         isSyncStale = isSyncing
         (file as? FreshFile)?.total = start.total
@@ -296,7 +296,7 @@ final class TransferRun: TransportHandler {
             return
         }
         do throws(SystemCallError) {
-            try files.setAttribute(spec.partialPath, name: ResumePoint.attribute, value: new ?? "")
+            try files.setAttribute(spec.partialPath, name: PartialNote.attribute, value: new ?? "")
             note = new
         } catch {
             // Bytes that lack a note of their own are only fetched again. A note that is left beside bytes of another

@@ -12,13 +12,12 @@ extension BADownloaderExtension {
     ///
     /// A process that the service did not start says so on standard error and ends with status 64.
     @MainActor @preconcurrency public static func main() throws {
-        guard ProcessInfo.processInfo.environment[EnvironmentKey.isExtension] == "1" else {
+        guard ProcessEnvironment.value(EnvironmentKey.isExtension, in: ProcessEnvironment.current) == "1" else {
             Diagnostics.warn("\(AppExtensionError.notStartedByService("the asset service"))")
             exit(EX_USAGE)
         }
         SecondStage.enter()
         StandardOutput.sendLineByLine()
-        RepairProbe.checkAtStart()
         let host = ExtensionHost(Self(), socket: Descriptor(owning: InheritedDescriptor.entryPoints)) {
             // The service has closed the socket: nothing that is still to do counts.
             _exit(0)
@@ -216,6 +215,7 @@ extension BADownloaderExtension {
         replies.async { [socket] in
             StandardOutput.flush()
             socket.write(frame)
+            RepairProbe.checkAtAnswer()
         }
     }
 }

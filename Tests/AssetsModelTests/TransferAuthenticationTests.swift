@@ -24,7 +24,8 @@ private func plan(
     order.resume = resume
     order.authentication = TransferAuthentication(credentials: known, clientNonce: "c0ffee")
     let length: Int64 = resume?.syncedOffset ?? 0
-    return TransferPlan(order, partial: .init(length: length, note: resume, storageEpoch: "here"))
+    return TransferPlan(
+        order, partial: .init(length: length, note: resume.map { PartialNote($0) }, storageEpoch: "here"))
 }
 
 extension TransferPlan.Action {

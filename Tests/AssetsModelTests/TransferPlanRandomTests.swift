@@ -16,7 +16,9 @@ struct TransferPlanRandomTests {
             order.expectedSize = Bool.random(using: &dice) ? 100 : 0
             order.digest = Bool.random(using: &dice) ? digest(1) : nil
             let partial = TransferPlan.Partial(
-                length: .random(in: 0...120, using: &dice), note: Self.note(&dice), storageEpoch: here)
+                length: .random(in: 0...120, using: &dice),
+                note: Self.note(&dice).map { PartialNote($0, staleOffset: .random(in: 0...60, using: &dice)) },
+                storageEpoch: here)
             var plan = TransferPlan(order, partial: partial)
             run(&plan, seed, &dice)
         }

@@ -151,7 +151,7 @@ struct TransferPlanResumeTests {
     @Test("Two versions are never spliced", arguments: cases)
     func answer(_ row: Case) throws {
         let label = row.resume.etag ?? row.resume.lastModified ?? row.resume.digest?.text
-        var plan = makePlan(length: 60, label: label, resume: row.resume)
+        var plan = makePlan(length: 60, resume: row.resume)
         try #require(plan.begin().request?.from == 60)
         let action = plan.head(row.head)
         switch row.outcome {
@@ -196,7 +196,7 @@ struct TransferPlanResumeTests {
 
     @Test("Without If-Range a date must be told")
     func bareDate() throws {
-        var plan = makePlan(length: 60, label: lastModified, resume: note(etag: nil, lastModified: lastModified))
+        var plan = makePlan(length: 60, resume: note(etag: nil, lastModified: lastModified))
         _ = plan.begin()
         let whole = ["Content-Length": "100", "Last-Modified": lastModified, "Accept-Ranges": "bytes"]
         _ = plan.head(TransportHead(status: 200, headers: whole.map { HeaderField(name: $0.key, value: $0.value) }))
@@ -234,7 +234,7 @@ struct TransferPlanResumeTests {
     func declaredDigest() throws {
         let resume = note(etag: nil)
         func begin() throws -> TransferPlan {
-            var plan = makePlan(length: 60, label: digest(1).text, resume: resume) { $0.digest = digest(1) }
+            var plan = makePlan(length: 60, resume: resume) { $0.digest = digest(1) }
             let hop = try #require(plan.begin().request)
             #expect(hop.from == 60 && hop.value("If-Range") == nil)
             return plan
@@ -251,7 +251,7 @@ struct TransferPlanResumeTests {
 
     @Test("A digest alone does not make bytes of unknown length a version")
     func declaredDigestWithoutTotal() throws {
-        var plan = makePlan(length: 60, label: digest(1).text, resume: note(etag: nil, total: 0)) {
+        var plan = makePlan(length: 60, resume: note(etag: nil, total: 0)) {
             $0.digest = digest(1)
         }
         #expect(try #require(plan.begin().request).from == 0)

@@ -31,15 +31,22 @@ func digestField(_ byte: UInt8, _ algorithm: ContentDigest.Algorithm = .sha256) 
     "\(algorithm.rawValue)=:\(Base64.encode(digest(byte, algorithm).bytes)):"
 }
 
-/// A plan for a file of which `length` bytes are there. Beside them stands `label`, since before the device was started.
+/// A plan for a file of which `length` bytes are there. Beside them stands what the row says, or another tag, since before the
+/// device was started.
 func makePlan(
-    length: Int64 = 0, label: String? = etag, resume: ResumePoint? = nil,
+    length: Int64 = 0, otherTag: String? = nil, resume: ResumePoint? = nil,
     _ change: (inout TransferPlan.Order) -> Void = { _ in }
 ) -> TransferPlan {
     var order = TransferPlan.Order(url: assetURL)
     order.resume = resume
     change(&order)
-    let beside = label.map { note(etag: $0, synced: 0, epoch: "boot:0") }
+    let beside = resume.map { row in
+        var point = row
+        point.storageEpoch = "boot:0"
+        point.total = max(0, row.total)
+        if let otherTag { point.etag = otherTag }
+        return PartialNote(point)
+    }
     return TransferPlan(order, partial: .init(length: length, note: beside, storageEpoch: here))
 }
 

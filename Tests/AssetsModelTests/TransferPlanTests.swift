@@ -7,7 +7,7 @@ struct TransferPlanRequestTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var length: Int64 = 60
-        var label: String? = etag
+        var otherTag: String?
         var resume: ResumePoint?
         var keeps: Int64
         var validator: String? = etag
@@ -22,13 +22,13 @@ struct TransferPlanRequestTests {
         Case(testDescription: "fewer bytes than were synced", length: 30, resume: note(), keeps: 0),
         Case(testDescription: "no validator", resume: note(etag: nil), keeps: 0),
         Case(
-            testDescription: "a date as validator", label: lastModified,
+            testDescription: "a date as validator",
             resume: note(etag: nil, lastModified: lastModified), keeps: 60, validator: lastModified),
         Case(
             testDescription: "a tag goes before a date", resume: note(lastModified: lastModified), keeps: 60),
         Case(
-            testDescription: "the file holds another version than the note", label: "\"v2\"", resume: note(), keeps: 0),
-        Case(testDescription: "the file does not say what it holds", label: nil, resume: note(), keeps: 0),
+            testDescription: "the file holds another version than the note", otherTag: "\"v2\"", resume: note(),
+            keeps: 0),
         Case(testDescription: "fewer bytes than were synced of all", length: 99, resume: note(synced: 100), keeps: 0),
         Case(testDescription: "a note beyond the whole", length: 100, resume: note(synced: 101), keeps: 0),
         Case(testDescription: "more bytes than the whole", length: 101, resume: note(), keeps: 0),
@@ -38,7 +38,7 @@ struct TransferPlanRequestTests {
 
     @Test("A request goes on where the bytes are surely those of one version", arguments: cases)
     func range(_ row: Case) throws {
-        var plan = makePlan(length: row.length, label: row.label, resume: row.resume)
+        var plan = makePlan(length: row.length, otherTag: row.otherTag, resume: row.resume)
         let hop = try #require(plan.begin().request)
         #expect(hop.from == row.keeps)
         #expect(hop.value("Range") == (row.keeps > 0 ? "bytes=\(row.keeps)-" : nil))
@@ -53,12 +53,15 @@ struct TransferPlanRequestTests {
         var row: ResumePoint?
         /// Beside the bytes.
         var note: ResumePoint?
+        var stale: Int64 = 0
         var keeps: Int64
         var validator: String? = etag
     }
 
     static let besides: [Beside] = [
         Beside(testDescription: "no row yet: a kill before the first sync", note: note(synced: 0), keeps: 60),
+        Beside(testDescription: "a row only", row: note(), keeps: 0),
+        Beside(testDescription: "neither", keeps: 0),
         Beside(testDescription: "no row yet: a power cut", note: note(synced: 0, epoch: "boot:0"), keeps: 0),
         Beside(
             testDescription: "a row from before the power cut", row: note(epoch: "boot:0"), note: note(synced: 0),
@@ -68,6 +71,22 @@ struct TransferPlanRequestTests {
         Beside(
             testDescription: "a row of the version before, and a power cut", row: note(etag: "\"v0\""),
             note: note(synced: 0, epoch: "boot:0"), keeps: 0),
+        Beside(
+            testDescription: "another row after a power cut, of the same version", row: note(epoch: "boot:0"),
+            note: note(epoch: "boot:0"), keeps: 40),
+        Beside(
+            testDescription: "the file has started over since the row, and a power cut", row: note(epoch: "boot:0"),
+            note: note(epoch: "boot:0"), stale: 40, keeps: 0),
+        Beside(
+            testDescription: "the row is of after the start, and a power cut", row: note(epoch: "boot:0"),
+            note: note(epoch: "boot:0"), stale: 39, keeps: 40),
+        Beside(
+            testDescription: "the file has started over since the row", length: 30, row: note(), note: note(),
+            stale: 40,
+            keeps: 30),
+        Beside(
+            testDescription: "nothing could be put beside the bytes in this epoch", row: note(),
+            note: note(epoch: "boot:0"), keeps: 60),
         Beside(
             testDescription: "fewer bytes than were synced", length: 30, row: note(), note: note(synced: 0), keeps: 0),
         Beside(testDescription: "more bytes than the whole", length: 101, note: note(synced: 0), keeps: 0),
@@ -83,7 +102,8 @@ struct TransferPlanRequestTests {
     func beside(_ row: Beside) throws {
         var order = TransferPlan.Order(url: assetURL)
         order.resume = row.row
-        var plan = TransferPlan(order, partial: .init(length: row.length, note: row.note, storageEpoch: here))
+        let beside = row.note.map { PartialNote($0, staleOffset: row.stale) }
+        var plan = TransferPlan(order, partial: .init(length: row.length, note: beside, storageEpoch: here))
         let hop = try #require(plan.begin().request)
         #expect(hop.from == row.keeps)
         #expect(hop.value("If-Range") == (row.keeps > 0 ? row.validator : nil))
@@ -92,15 +112,33 @@ struct TransferPlanRequestTests {
     @Test("A file that has all its bytes needs no row and no request")
     func wholeWithoutRow() {
         var plan = TransferPlan(
-            .init(url: assetURL), partial: .init(length: 100, note: note(synced: 0), storageEpoch: here))
+            .init(url: assetURL), partial: .init(length: 100, note: PartialNote(note()), storageEpoch: here))
         #expect(plan.begin() == .complete(length: 100))
+    }
+
+    @Test("What is put beside bytes that start over says which rows no longer count")
+    func staleRows() {
+        func stale(_ length: Int64, _ row: ResumePoint?, _ answer: TransportHead, after synced: Int64 = 0) -> Int64? {
+            var plan = makePlan(length: length, resume: row)
+            _ = plan.begin()
+            _ = plan.head(answer)
+            return plan.note(after: synced)?.staleOffset
+        }
+        let whole = head(200, ["Content-Length": "100", "ETag": etag])
+        #expect(stale(0, nil, whole) == 0)
+        #expect(stale(60, note(), whole) == 40)
+        #expect(stale(60, note(), whole, after: 60) == 60)
+        #expect(stale(60, note(), head(200, ["Content-Length": "100", "ETag": "\"v2\""])) == 0)
+        #expect(stale(60, note(), head(206, ["Content-Range": "bytes 60-99/100", "ETag": etag])) == 0)
+        #expect(stale(60, note(), head(200, ["Content-Length": "100"])) == nil)
     }
 
     @Test("The second try that a note tells of is the last")
     func secondTry() {
         var point = note(synced: 0, digest: 1)
         point.isSecondTry = true
-        var plan = TransferPlan(.init(url: assetURL), partial: .init(length: 100, note: point, storageEpoch: here))
+        var plan = TransferPlan(
+            .init(url: assetURL), partial: .init(length: 100, note: PartialNote(point), storageEpoch: here))
         guard case .check = plan.begin() else {
             Issue.record("\(plan)")
             return

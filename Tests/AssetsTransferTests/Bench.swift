@@ -70,7 +70,7 @@ final class Bench: Sendable {
 
     /// What stands beside the partial file.
     func note(_ id: String = "x") throws -> ResumePoint? {
-        try files.attribute("Transfers/\(id).partial", name: ResumePoint.attribute).flatMap { ResumePoint($0) }
+        try files.attribute("Transfers/\(id).partial", name: PartialNote.attribute).flatMap { PartialNote($0)?.point }
     }
 
     func content(_ id: String = "x") throws -> Bytes {

@@ -91,7 +91,7 @@ struct StatusTableTests {
             etag: "\"1\"", lastModified: nil, total: 100, syncedOffset: 50, storageEpoch: "here")
         if resuming { order.resume = resume }
         let partial = TransferPlan.Partial(
-            length: resuming ? 50 : 0, note: resuming ? resume : nil, storageEpoch: "here")
+            length: resuming ? 50 : 0, note: resuming ? PartialNote(resume) : nil, storageEpoch: "here")
         var plan = TransferPlan(order, partial: partial)
         _ = plan.begin()
         var fields = [HeaderField(name: "Location", value: "/elsewhere"), HeaderField(name: "ETag", value: "\"1\"")]

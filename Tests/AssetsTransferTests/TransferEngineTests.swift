@@ -89,8 +89,8 @@ struct TransferEngineTests {
             let synced = length / 2
             note.syncedOffset = synced
             note.storageEpoch = "another:1"
-            let text = try #require(note.text)
-            try bench.files.setAttribute(Bench.partial, name: ResumePoint.attribute, value: text)
+            let text = try #require(PartialNote(note).text)
+            try bench.files.setAttribute(Bench.partial, name: PartialNote.attribute, value: text)
             let file = try bench.files.openAppendable(Bench.partial)
             try file.truncate(to: synced)
             let zeros = [UInt8](repeating: 0, count: Int(length - synced))

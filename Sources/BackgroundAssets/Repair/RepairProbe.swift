@@ -32,10 +32,16 @@ enum RepairProbe {
     private static let warned = Guarded(false)
 
     /// To be called when the process begins to use the framework: warns where the repair library was loaded in vain.
-    static func checkAtStart(environment: [String: String] = ProcessInfo.processInfo.environment) {
+    static func checkAtStart(environment: [String: String]) {
         guard environment["LD_PRELOAD"]?.contains("libFoundationRepair.so") == true else { return }
         warnOnce()
     }
+
+    /// The same for an extension, to be called when an answer is on its way: it takes a moment, for which nobody should
+    /// have to wait. Only the first call looks.
+    static func checkAtAnswer() { _ = checkedAtAnswer }
+
+    private static let checkedAtAnswer: Void = checkAtStart(environment: ProcessEnvironment.current)
 
     /// To be called at a finished download: from now on the program handles files.
     static func checkAtFinish() { warnOnce() }
