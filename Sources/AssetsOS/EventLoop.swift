@@ -93,11 +93,10 @@ package final class EventLoop: LoopExecutor {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let unowned = UnownedJob(job)
-        let mustWake = state.withLock { state in
+        state.withLock { state in
             state.jobs.append(unowned)
-            return state.takeWakeUp()
+            wakeIfAsleep(&state)
         }
-        if mustWake { wake() }
     }
 
     package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
@@ -112,18 +111,17 @@ package final class EventLoop: LoopExecutor {
     package var now: Duration { MonotonicClock.now }
 
     package func schedule(at deadline: Duration, _ body: @escaping @Sendable () -> Void) -> TimerToken {
-        let (token, mustWake) = state.withLock { state in
+        state.withLock { state in
             state.nextTimer += 1
             let token = TimerToken(number: state.nextTimer)
-            guard deadline > .zero else {
+            if deadline <= .zero {
                 state.bodies.append((token, body))
-                return (token, state.takeWakeUp())
+                wakeIfAsleep(&state)
+            } else if state.timers.insert(.init(deadline: deadline, token: token, body: body)) {
+                wakeIfAsleep(&state)
             }
-            let isEarliest = state.timers.insert(.init(deadline: deadline, token: token, body: body))
-            return (token, isEarliest && state.takeWakeUp())
+            return token
         }
-        if mustWake { wake() }
-        return token
     }
 
     package func cancel(_ timer: TimerToken) {
@@ -163,8 +161,10 @@ package final class EventLoop: LoopExecutor {
 
     /// Ends `run()` once the queued jobs are done.
     package func stop() {
-        state.withLock { $0.isStopping = true }
-        wake()
+        state.withLock { state in
+            state.isStopping = true
+            wake()
+        }
     }
 
     /// Runs jobs, timers and handlers on the calling thread until `stop()`.
@@ -221,6 +221,13 @@ package final class EventLoop: LoopExecutor {
         watch.handler(Readiness(rawValue: event.events))
     }
 
+    /// Inside the lock: what was handed over may be the last that anybody does with this loop, and begins when the lock is
+    /// free. Afterwards the loop may be gone, and its descriptor somebody else's.
+    private func wakeIfAsleep(_ state: inout State) {
+        if state.mayBeAsleep { wake() }
+        state.mayBeAsleep = false
+    }
+
     private func wake() {
         var one: UInt64 = 1
         _ = write(wakeup.rawValue, &one, 8)
@@ -233,13 +240,5 @@ package final class EventLoop: LoopExecutor {
         let (seconds, attoseconds) = left.components
         guard seconds < Int64(Int32.max / 1000) else { return Int32.max }
         return Int32(seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
-    }
-}
-
-extension EventLoop.State {
-    /// True once per sleep: whoever gets it wakes the loop.
-    fileprivate mutating func takeWakeUp() -> Bool {
-        defer { mayBeAsleep = false }
-        return mayBeAsleep
     }
 }
