@@ -10,13 +10,13 @@ extension TransferPlan {
         case brokenPromise
     }
 
-    /// What is not called a page by anybody is in doubt only where the URL names a kind of file that no page is. There also
-    /// a server that names versions is; elsewhere it speaks for itself.
+    /// What is not called a page by anybody is in doubt only where no page can be: for a manifest, or where the URL names such
+    /// a kind of file. There also a server that names versions is; elsewhere it speaks for itself.
     func doubt(about head: TransportHead, length: Int64) -> Doubt {
         guard let asked = try? WebAddress(order.url), CaptivePortal.kind(of: asked) != .page, !asksForPart,
             address.map({ CaptivePortal.kind(of: $0) }) != .page
         else { return .none }
-        let isFile = CaptivePortal.kind(of: asked) == .file
+        let isFile = order.isManifest || CaptivePortal.kind(of: asked) == .file
         let type = ContentFields.mediaType(head) ?? "text/plain"
         let canBePage = CaptivePortal.saysPage(head) || isFile && type.hasPrefix("text/")
         guard canBePage, isFile || !Validator.isNamed(head) else { return .none }

@@ -14,6 +14,8 @@ package struct TransferPlan: Sendable {
         package var expectedSize: Int64 = 0
         package var sizeMustMatch = false
         package var sizeLimit: Int64?
+        /// What an extension reads to know what there is: nobody writes that as a page, whatever its URL's name.
+        package var isManifest = false
         /// What the app says that the file comes to.
         package var digest: ContentDigest?
         package var allowsLoopbackHTTP = false

@@ -57,9 +57,10 @@ package struct WebAddress: Hashable, Sendable {
     package func resolving(_ reference: String) throws(Problem) -> WebAddress {
         let (scheme, rest) = try Self.splitScheme(reference)
         if let scheme { return try WebAddress(scheme: scheme, afterScheme: rest) }
-        if rest.hasPrefix("//") { return try WebAddress(scheme: self.scheme, afterScheme: rest) }
-        let relative = rest.prefix { $0 != "#" }
-        let relativePath = relative.prefix { $0 != "?" }
+        if rest.utf8.starts(with: "//".utf8) { return try WebAddress(scheme: self.scheme, afterScheme: rest) }
+        // By bytes: a mark before or after a character would make another one of it.
+        let relative = Substring(rest.utf8.prefix { $0 != UInt8(ascii: "#") })
+        let relativePath = Substring(relative.utf8.prefix { $0 != UInt8(ascii: "?") })
         let relativeQuery = try Self.encode(relative[relativePath.endIndex...])
         if relativePath.isEmpty {
             return with(path: path, query: relativeQuery.isEmpty ? query : relativeQuery)

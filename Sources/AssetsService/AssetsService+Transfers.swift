@@ -71,7 +71,7 @@ extension AssetsService {
             id: record.id, url: request.url, method: request.method, headers: request.headers, body: request.body,
             partialPath: record.partialPath, marks: [purgeableAttribute: record.id], resume: record.resume,
             expectedSize: request.size,
-            sizeMustMatch: request.isEssential, sizeLimit: limit,
+            sizeMustMatch: request.isEssential, sizeLimit: limit, isManifest: request.kind == .manifest,
             admits: { host in restricted?.admits(host: host) ?? true },
             allowsLoopbackHTTP: settings.isDeveloperModeOn, trustsExtraAuthorities: settings.isDeveloperModeOn,
             pins: { host in PinnedDomain.keys(of: host, in: pinned) }, authentication: authentication(for: record),

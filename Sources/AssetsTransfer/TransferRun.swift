@@ -112,6 +112,7 @@ final class TransferRun: TransportHandler {
         order.expectedSize = spec.expectedSize
         order.sizeMustMatch = spec.sizeMustMatch
         order.sizeLimit = spec.sizeLimit
+        order.isManifest = spec.isManifest
         order.digest = spec.digest
         order.allowsLoopbackHTTP = spec.allowsLoopbackHTTP
         order.authentication = spec.authentication

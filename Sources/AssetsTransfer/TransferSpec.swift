@@ -21,6 +21,8 @@ package struct TransferSpec: Sendable {
     package var sizeMustMatch: Bool
     /// Bytes that may be received; more is refused as `allowanceExceeded`.
     package var sizeLimit: Int64?
+    /// A web page in its place is the network's, unless its URL is called one.
+    package var isManifest: Bool
     /// Whether a redirect may lead to that host (lower case, without port).
     package var admits: @Sendable (String) -> Bool
     /// Developer Mode: plain http to this machine.
@@ -41,7 +43,8 @@ package struct TransferSpec: Sendable {
         id: String, url: String, method: String = "GET", headers: [HeaderField] = [], body: [UInt8] = [],
         partialPath: String, marks: [String: String] = [:], resume: ResumePoint? = nil,
         expectedSize: Int64 = 0, sizeMustMatch: Bool = false,
-        sizeLimit: Int64? = nil, admits: @escaping @Sendable (String) -> Bool = { _ in true },
+        sizeLimit: Int64? = nil, isManifest: Bool = false,
+        admits: @escaping @Sendable (String) -> Bool = { _ in true },
         allowsLoopbackHTTP: Bool = false, trustsExtraAuthorities: Bool = true,
         pins: @escaping @Sendable (String) -> [String] = { _ in [] },
         authentication: TransferAuthentication = TransferAuthentication(), transferClass: TransferClass,
@@ -58,6 +61,7 @@ package struct TransferSpec: Sendable {
         self.expectedSize = expectedSize
         self.sizeMustMatch = sizeMustMatch
         self.sizeLimit = sizeLimit
+        self.isManifest = isManifest
         self.admits = admits
         self.allowsLoopbackHTTP = allowsLoopbackHTTP
         self.trustsExtraAuthorities = trustsExtraAuthorities

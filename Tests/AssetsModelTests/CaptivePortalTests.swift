@@ -71,6 +71,16 @@ struct CaptivePortalTests {
         #expect(answer(Self.page, url: "https://a.example/a.zip") { $0.expectedSize = 500 }.outcome.start != nil)
     }
 
+    @Test("A page in place of a manifest is the network's, unless the manifest is called a page")
+    func manifest() {
+        let url = "https://a.example/manifest"
+        #expect(answer(Self.page, url: url).outcome.start != nil)
+        #expect(isPortal(answer(Self.page, url: url) { $0.isManifest = true }.outcome))
+        #expect(isPortal(answer(head(200, ["ETag": etag]), url: url) { $0.isManifest = true }.outcome))
+        #expect(answer(Self.page, Array("{}".utf8), url: url) { $0.isManifest = true }.outcome.start != nil)
+        #expect(answer(Self.page, url: url + ".html") { $0.isManifest = true }.outcome.start != nil)
+    }
+
     @Test("A page of another size than announced, of no version, is the network's")
     func size() {
         #expect(isPortal(answer(Self.page) { $0.expectedSize = 400 }.outcome))

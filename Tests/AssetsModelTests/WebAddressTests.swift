@@ -45,6 +45,8 @@ struct WebAddressTests {
             ("g", "/b/c/g"), ("./g", "/b/c/g"), ("g/", "/b/c/g/"), ("/g", "/g"), ("../g", "/b/g"), ("../..", "/"),
             ("../../../g", "/g"), ("g;x=1/../y", "/b/c/y"), ("", "/b/c/d;p?q"), ("?y", "/b/c/d;p?y"), (".", "/b/c/"),
             ("g?y/./x", "/b/c/g?y/./x"), ("g#s/../x", "/b/c/g"),
+            // A mark that goes before a character, and one that goes behind it.
+            ("g\u{601}?y", "/b/c/g%D8%81?y"), ("g?\u{301}y", "/b/c/g?%CC%81y"), ("g\u{601}#s", "/b/c/g%D8%81"),
         ])
     func resolves(reference: String, path: String) throws {
         let base = try WebAddress("https://a/b/c/d;p?q")
