@@ -2,4 +2,7 @@
 internal import AssetsCommands
 internal import Glibc
 
-exit(AssetsTool.run(Array(CommandLine.arguments.dropFirst())))
+let status = AssetsTool.run(Array(CommandLine.arguments.dropFirst()))
+fflush(nil)
+// Threads of a server may be about to end, and libraries that are taken apart by exit() would be gone under them.
+_exit(status)

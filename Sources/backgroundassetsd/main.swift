@@ -46,4 +46,7 @@ while let argument = arguments.popFirst() {
         exit(64)
     }
 }
-exit(ServiceMain.run(options).rawValue)
+let status = ServiceMain.run(options).rawValue
+fflush(nil)
+// Threads of pools may be about to end, and libraries that are taken apart by exit() would be gone under them.
+_exit(status)
