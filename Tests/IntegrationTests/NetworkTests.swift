@@ -169,7 +169,7 @@ import Testing
             let took = MonotonicClock.now - begin
             #expect(result.exit == .exited(0), "\(result.errors)")
             #expect(took > .seconds(4) && took < Self.soon)
-            #expect(device.rows("download-failed").first?.reason == "offline")
+            #expect(try await device.row("download-failed").reason == "offline")
             #expect(try await device.apps().first?.launchable == true)
         }
     }
