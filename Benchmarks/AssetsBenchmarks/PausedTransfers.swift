@@ -63,13 +63,14 @@ enum PausedTransfers {
 
     private static func pause(_ url: String, authority: String, folder: String) throws -> Memory {
         try Folder.make(folder + "/Transfers")
-        let loops = try ["transfer", "write", "background", "sync", "hash"].map { try EventLoop.start(name: $0) }
+        let loops = try ["transfer", "write", "background", "hash"].map { try EventLoop.start(name: $0) }
         let loop = loops[0]
         var options = CurlTransport.Options(extraAuthorities: authority)
         options.connectionsMax = count
         let engine = TransferEngine(
-            on: loop, disks: [loops[1]], backgroundDisk: loops[2], syncing: loops[3], hashing: loops[4],
-            files: try DeviceTree(root: folder), transport: CurlTransport.factory(options))
+            on: loop, disks: [loops[1]], backgroundDisk: loops[2], hashing: loops[3],
+            files: try DeviceTree(root: folder),
+            transport: CurlTransport.factory(options))
         let received = Guarded([Int: Int64]())
         run(on: loop) {
             for number in 0..<count {

@@ -6,7 +6,7 @@ internal import AssetsOS
 /// helps to go on with a part of it: neither the note of its version nor room set aside.
 ///
 /// Unchecked: used by one executor at a time, as `AppendableFile` demands. `sync` runs where the file is appended to, and
-/// `read` and `onDisk` are asked for only what was written, when the file is there and stays the same.
+/// `read` is asked for only what was written, when the file is there and stays the same.
 final class FreshFile: AppendableFile, @unchecked Sendable {
     private let path: String
     private let files: any FileTree
@@ -27,7 +27,6 @@ final class FreshFile: AppendableFile, @unchecked Sendable {
     }
 
     var exists: Bool { file != nil }
-    var onDisk: (any AppendableFile)? { file }
     var length: Int64 { file?.length ?? 0 }
     var inode: UInt64 { file?.inode ?? 0 }
     var allocated: Int64 { get throws(SystemCallError) { try file?.allocated ?? 0 } }

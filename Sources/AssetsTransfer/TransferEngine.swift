@@ -10,7 +10,6 @@ package actor TransferEngine {
     private nonisolated let loop: any LoopExecutor
     private nonisolated let disks: [any LoopExecutor]
     private nonisolated let backgroundDisk: any LoopExecutor
-    private nonisolated let syncing: any LoopExecutor
     private nonisolated let hashing: any LoopExecutor
     private nonisolated let files: any FileTree
     private let transport: any Transport
@@ -24,19 +23,17 @@ package actor TransferEngine {
     private var rate = RateLimit()
     private var isStopped = false
 
-    /// `disks` is where writes and last syncs block, each file on one of them, and `hashing` where digests are computed;
-    /// nothing that must answer at once runs there. Syncs of files that go on to grow block `syncing`: no piece waits behind
-    /// one. Writes and syncs of background transfers block `backgroundDisk`: they may wait for everybody else's, and nobody
-    /// waits behind them.
+    /// `disks` is where writes and syncs block, each file on one of them, and `hashing` where digests are computed; nothing
+    /// that must answer at once runs there. Writes of background transfers block `backgroundDisk`: they may wait for
+    /// everybody else's, and nobody waits behind them.
     package init(
         on loop: any LoopExecutor, disks: [any LoopExecutor], backgroundDisk: any LoopExecutor,
-        syncing: any LoopExecutor, hashing: any LoopExecutor, files: any FileTree, transport: TransportFactory
+        hashing: any LoopExecutor, files: any FileTree, transport: TransportFactory
     ) {
         precondition(!disks.isEmpty, "files are written somewhere")
         self.loop = loop
         self.disks = disks
         self.backgroundDisk = backgroundDisk
-        self.syncing = syncing
         self.hashing = hashing
         self.files = files
         self.transport = transport(loop)
@@ -177,13 +174,11 @@ package actor TransferEngine {
         }
     }
 
-    /// Syncs the file, also the folder that has its name, and calls `synced` of the run. `goesOn`: more comes meanwhile.
+    /// Syncs the file on the disk loop, also the folder that has its name, and calls `synced` of the run.
     nonisolated func syncLater(
-        _ number: UInt64, _ file: any AppendableFile, upTo offset: Int64, folder: String?, isDiscretionary: Bool,
-        goesOn: Bool
+        _ number: UInt64, _ file: any AppendableFile, upTo offset: Int64, folder: String?, isDiscretionary: Bool
     ) {
-        let place = goesOn && !isDiscretionary ? syncing : disk(of: number, isDiscretionary)
-        place.perform { [weak self, loop, files] in
+        disk(of: number, isDiscretionary).perform { [weak self, loop, files] in
             var failure: SystemCallError?
             do throws(SystemCallError) {
                 try file.sync()

@@ -10,15 +10,10 @@ extension TransferRun {
         // It came in one piece, and the write of that was a sync as well. Asked only when no write is under way any more.
         if isComplete, let fresh = file as? FreshFile, fresh.isSynced { return synced(upTo: length, nil) }
         isSyncing = true
-        // While more is appended only the file on the disk may be asked.
         engine.syncLater(
-            number, goesOn ? (file as? FreshFile)?.onDisk ?? file : file, upTo: length,
-            folder: isNameDurable || isComplete ? nil : folder, isDiscretionary: isDiscretionary, goesOn: goesOn)
+            number, file, upTo: length, folder: isNameDurable || isComplete ? nil : folder,
+            isDiscretionary: isDiscretionary)
         isNameDurable = true
-    }
-
-    private var goesOn: Bool {
-        if case .running = phase { true } else { false }
     }
 
     /// A file that is all there gets another name at once, which is then made durable.

@@ -18,7 +18,6 @@ package final class SimulatedDevice {
         let unpackLoop: SimulatedLane
         let backgroundLoop: SimulatedLane
         let writeLoop: SimulatedLane
-        let syncLoop: SimulatedLane
         let parts = Guarded<(store: Store, transfers: TransferEngine, service: AssetsService)?>(nil)
         let isReady = Guarded(false)
         let failure = Guarded<String?>(nil)
@@ -32,11 +31,10 @@ package final class SimulatedDevice {
             unpackLoop = loop.makeLane()
             backgroundLoop = loop.makeLane()
             writeLoop = loop.makeLane()
-            syncLoop = loop.makeLane()
         }
 
         var lanes: [SimulatedLane] {
-            [loop, storeLoop, transferLoop, diskLoop, unpackLoop, hashLoop, backgroundLoop, writeLoop, syncLoop]
+            [loop, storeLoop, transferLoop, diskLoop, unpackLoop, hashLoop, backgroundLoop, writeLoop]
         }
     }
 
@@ -92,8 +90,7 @@ package final class SimulatedDevice {
         let (parts, isReady, failure) = (process.parts, process.isReady, process.failure)
         let lanes = process.lanes
         let (loop, storeLoop, transferLoop, diskLoop) = (lanes[0], lanes[1], lanes[2], lanes[3])
-        let (unpackLoop, hashLoop, backgroundLoop) = (lanes[4], lanes[5], lanes[6])
-        let (writeLoop, syncLoop) = (lanes[7], lanes[8])
+        let (unpackLoop, hashLoop, backgroundLoop, writeLoop) = (lanes[4], lanes[5], lanes[6], lanes[7])
         let (vfs, tree, calendar, random, server) = (vfs, tree, calendar, random, server)
         let (staging, extensions, network) = (staging, extensions, network)
         let follow = journalFollower(loop)
@@ -101,8 +98,9 @@ package final class SimulatedDevice {
             do {
                 let store = try await Store(path: "/device.sqlite", vfs: vfs.name, on: storeLoop)
                 let transfers = TransferEngine(
-                    on: transferLoop, disks: [diskLoop, writeLoop], backgroundDisk: backgroundLoop,
-                    syncing: syncLoop, hashing: hashLoop, files: tree, transport: server.transport)
+                    on: transferLoop, disks: [diskLoop, writeLoop], backgroundDisk: backgroundLoop, hashing: hashLoop,
+                    files: tree,
+                    transport: server.transport)
                 let service = AssetsService(
                     seams: ServiceSeams(
                         loop: loop, disk: DiskWorker(on: diskLoop), unpacking: DiskWorker(on: unpackLoop),

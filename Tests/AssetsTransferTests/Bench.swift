@@ -10,7 +10,6 @@ final class Bench: Sendable {
     let files: any FileTree
     let loop: EventLoop
     let disk: EventLoop
-    let syncing: EventLoop
     let hashing: EventLoop
     let engine: TransferEngine
     private let isStopped = Guarded(false)
@@ -23,11 +22,10 @@ final class Bench: Sendable {
         files = try wrap(DeviceTree(root: directory.path + "/device"))
         loop = try EventLoop.start(name: "transfer")
         disk = try EventLoop.start(name: "disk")
-        syncing = try EventLoop.start(name: "sync")
         hashing = try EventLoop.start(name: "hash")
         let options = CurlTransport.Options(extraAuthorities: authority)
         engine = TransferEngine(
-            on: loop, disks: [disk], backgroundDisk: disk, syncing: syncing, hashing: hashing, files: files,
+            on: loop, disks: [disk], backgroundDisk: disk, hashing: hashing, files: files,
             transport: CurlTransport.factory(options))
     }
 
@@ -41,7 +39,6 @@ final class Bench: Sendable {
         await engine.stop()
         loop.stop()
         disk.stop()
-        syncing.stop()
         hashing.stop()
     }
 

@@ -29,7 +29,6 @@ final class RunningService: @unchecked Sendable {
     private let transferLoop: EventLoop
     private let writeLoops: [EventLoop]
     private let backgroundLoop: EventLoop
-    private let syncLoop: EventLoop
     private let hashLoop: EventLoop
     private let diskLoop: EventLoop
     private let unpackLoop: EventLoop
@@ -52,7 +51,6 @@ final class RunningService: @unchecked Sendable {
             transferLoop = try EventLoop.start(name: "transfer")
             writeLoops = try (0..<Self.writers).map { _ throws(SystemCallError) in try EventLoop.start(name: "write") }
             backgroundLoop = try EventLoop.start(name: "background")
-            syncLoop = try EventLoop.start(name: "sync")
             hashLoop = try EventLoop.start(name: "hash")
             diskLoop = try EventLoop.start(name: "disk")
             unpackLoop = try EventLoop.start(name: "unpack")
@@ -144,8 +142,8 @@ final class RunningService: @unchecked Sendable {
             loop: loop, disk: DiskWorker(on: diskLoop), unpacking: DiskWorker(on: unpackLoop),
             calendar: SystemCalendarClock(), random: SystemRandomSource(), files: files, store: store,
             transfers: TransferEngine(
-                on: transferLoop, disks: writeLoops, backgroundDisk: backgroundLoop, syncing: syncLoop,
-                hashing: hashLoop, files: files, transport: CurlTransport.factory(options)),
+                on: transferLoop, disks: writeLoops, backgroundDisk: backgroundLoop, hashing: hashLoop, files: files,
+                transport: CurlTransport.factory(options)),
             staging: ArchiveStaging(root: location.root),
             extensions: ProcessExtensionRunner(
                 loop: loop, root: location.root, sandbox: sandbox, environment: environment),
@@ -266,9 +264,7 @@ final class RunningService: @unchecked Sendable {
     }
 
     private func stopLoops() {
-        for other in [transferLoop, backgroundLoop, syncLoop, hashLoop, diskLoop, unpackLoop] + writeLoops {
-            other.stop()
-        }
+        for other in [transferLoop, backgroundLoop, hashLoop, diskLoop, unpackLoop] + writeLoops { other.stop() }
         loop.stop()
     }
 }
