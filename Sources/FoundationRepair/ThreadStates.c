@@ -33,16 +33,16 @@ static int open_path(const char *path, int flags, mode_t mode) {
     return file;
 }
 
-#define OPEN(name)                                               \
-    EXPORTED int name(const char *path, int flags, ...) {        \
-        mode_t mode = 0;                                         \
+#define OPEN(name)                                                \
+    EXPORTED int name(const char *path, int flags, ...) {         \
+        mode_t mode = 0;                                          \
         if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) {\
-            va_list more;                                        \
-            va_start(more, flags);                               \
-            mode = va_arg(more, mode_t);                         \
-            va_end(more);                                        \
-        }                                                        \
-        return open_path(path, flags, mode);                     \
+            va_list more;                                         \
+            va_start(more, flags);                                \
+            mode = va_arg(more, mode_t);                          \
+            va_end(more);                                         \
+        }                                                         \
+        return open_path(path, flags, mode);                      \
     }
 
 OPEN(open)
