@@ -30,7 +30,7 @@ struct ControlBehindExtension {
             try Program(shell, ["-c", "while :; do :; done"], log: "\(folder)/busy-\($0).log")
         }
         defer { for program in busy { _ = program.end(SIGKILL) } }
-        let mark = "\(device.root)/Containers/Group/\(BenchBundle.group)/Visits"
+        let mark = try device.container(of: BenchBundle.group) + "/Visits"
         try Folder.write("", to: mark)
         defer { unlink(mark) }
         try wake()

@@ -150,7 +150,7 @@ private final class ManyRun {
         try waitUntilAllIsClosed(device)
         let memory = Double((watch?.end() ?? memoryBefore) - memoryBefore) / Double(1 << 20)
         let after = try times(device, app.program)
-        try check(files, in: "\(device.root)/Containers/Group/\(BenchBundle.group)/Kept")
+        try check(files, in: device.container(of: BenchBundle.group) + "/Kept")
         return ManyOutcome(
             wall: (.nanoseconds(end) - start).milliseconds, serviceTime: (after.service - before.service).milliseconds,
             appTime: (after.app - before.app).milliseconds, serverTime: (after.server - before.server).milliseconds,

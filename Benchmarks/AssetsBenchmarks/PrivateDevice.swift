@@ -85,6 +85,14 @@ final class PrivateDevice {
         }
     }
 
+    /// The container of an installed app's group.
+    func container(of group: String) throws -> String {
+        let files = try DeviceTree(root: root)
+        let folders = try ContainerFolders { path throws(SystemCallError) in try files.list(path) }
+        guard let folder = folders[.group, group] else { throw BenchError("\(group) has no container") }
+        return "\(root)/\(folder)"
+    }
+
     func uninstall(_ app: String) throws {
         let connection = try connect()
         defer { connection.close() }

@@ -47,7 +47,7 @@ final class ServiceResumer: Resumer {
         try Folder.write("", to: nginx.site + "/manifest.txt")
         let bundle = try BenchBundle(in: folder, manifestURL: nginx.baseURL + "/manifest.txt")
         try device.install(bundle.path)
-        kept = "\(device.root)/Containers/Group/\(BenchBundle.group)/Assets"
+        kept = try device.container(of: BenchBundle.group) + "/Assets"
         try Folder.make(kept)
     }
 

@@ -77,8 +77,10 @@ private final class WakeDevice {
         folder = try Folder.temporary()
         root = folder + "/device"
         let appex = "Applications/\(Self.app)/1/Bench.app/Extensions/Empty.appex"
-        let container = "Containers/Extension/\(Self.app).extension"
-        for path in [appex, "\(container)/home", "\(container)/tmp", "\(container)/Manifests", "Containers/Group/g"] {
+        let container = "Containers/Extension/" + ContainerFolders.name(of: "\(Self.app).extension", 1, 2)
+        let group = GroupContainer(
+            identifier: "g", folder: "Containers/Group/" + ContainerFolders.name(of: "g", 1, 2))
+        for path in [appex, "\(container)/home", "\(container)/tmp", "\(container)/Manifests", group.folder] {
             try Folder.make("\(root)/\(path)")
         }
         try Folder.copy(Program.ours("BenchEmptyExtension"), to: "\(root)/\(appex)/Empty")
@@ -95,8 +97,8 @@ private final class WakeDevice {
         runner = ProcessExtensionRunner(
             loop: loop, root: root, sandbox: sandbox, environment: Program.environment)
         target = ExtensionTarget(
-            app: Self.app, extensionIdentifier: "\(Self.app).extension", executable: "\(appex)/Empty", folder: appex,
-            groups: ["g"], urgency: .foreground)
+            app: Self.app, container: container, executable: "\(appex)/Empty", folder: appex, groups: [group],
+            urgency: .foreground)
         let output = output
         let host = ProcessExtensionRunner.Host(
             adopt: { _, _ in },
@@ -118,7 +120,7 @@ private final class WakeDevice {
 
     /// One wake; the extension is gone afterwards, untimed.
     func wake() throws -> Double {
-        let manifest = "\(root)/Containers/Extension/\(target.extensionIdentifier)/Manifests/manifest"
+        let manifest = "\(root)/\(target.container)/Manifests/manifest"
         let (target, news, loop) = (target, news, loop)
         return try perform { runner throws(BenchError) in
             let start = MonotonicClock.now
@@ -182,7 +184,7 @@ private final class WakeDevice {
 
     /// Anonymous memory in MiB when the developer's code begins.
     func memory(rounds: Int) throws -> Double {
-        try Folder.write("", to: "\(root)/Containers/Extension/\(target.extensionIdentifier)/home/measure")
+        try Folder.write("", to: "\(root)/\(target.container)/home/measure")
         output.withLock { $0 = [] }
         for _ in 0..<rounds { _ = try wake() }
         let values = output.withLock { $0 }.compactMap { line in

@@ -8,20 +8,18 @@ internal import Glibc
 package struct ExtensionSite: Hashable, Sendable {
     /// The device's folder.
     package var root: String
-    /// Of the extension's container, below the device's `Containers/Extension`.
-    package var identifier: String
+    /// The extension's own.
+    package var container: String
     package var executable: String
     /// The appex; `Frameworks` lies in the folder two above it.
     package var folder: String
-    package var groups: [String]
+    package var groupContainers: [String]
 
     package var containers: String { "\(root)/Containers" }
-    package var container: String { "\(containers)/Extension/\(identifier)" }
     package var home: String { "\(container)/home" }
     package var temporary: String { "\(container)/tmp" }
     package var manifests: String { "\(container)/Manifests" }
     package var lock: String { "\(container)/.lock" }
-    package var groupContainers: [String] { groups.map { "\(containers)/Group/\($0)" } }
     package var frameworks: String { "\(folder)/../../Frameworks" }
 }
 
@@ -74,12 +72,13 @@ package struct ExtensionSandbox: Sendable {
 
     // MARK: Boxes
 
-    /// - Parameters:
-    ///   - executable: Below the device's folder, as is `folder`, the appex.
-    package func site(identifier: String, executable: String, folder: String, groups: [String]) -> ExtensionSite {
+    /// All paths are below the device's folder; `folder` is the appex.
+    package func site(
+        container: String, executable: String, folder: String, groupContainers: [String]
+    ) -> ExtensionSite {
         ExtensionSite(
-            root: root, identifier: identifier, executable: "\(root)/\(executable)", folder: "\(root)/\(folder)",
-            groups: groups)
+            root: root, container: "\(root)/\(container)", executable: "\(root)/\(executable)",
+            folder: "\(root)/\(folder)", groupContainers: groupContainers.map { "\(root)/\($0)" })
     }
 
     /// The box of an extension.

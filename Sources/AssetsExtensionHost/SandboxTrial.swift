@@ -35,7 +35,7 @@ extension ExtensionSandbox {
     /// A box of one wall, for nobody.
     private func trial(of layer: SandboxLayer) -> SandboxDescription {
         var box = description(
-            of: site(identifier: "", executable: "", folder: "", groups: []),
+            of: site(container: "", executable: "", folder: "", groupContainers: []),
             priority: SandboxPriority(nice: 0, disk: nil), limits: [], environment: [:])
         box.layers = [layer]
         box.grants = system.grants

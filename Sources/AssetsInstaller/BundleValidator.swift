@@ -121,7 +121,7 @@ struct Bundle {
         guard isIdentifier(identifier) else {
             throw info.error(
                 "CFBundleIdentifier", "is \"\(printable(identifier.utf8))\", which is no bundle identifier",
-                remedy: "Use letters, digits, \"-\", \"_\" and single dots between them, at most 255")
+                remedy: identifierRule)
         }
         return identifier
     }
@@ -171,7 +171,7 @@ struct Bundle {
         for group in groups where !isIdentifier(group) {
             throw entitlements.error(
                 Self.groupsKey, "names \"\(printable(group.utf8))\", which is no group identifier",
-                remedy: "Use letters, digits, \"-\", \"_\" and single dots between them, at most 255")
+                remedy: identifierRule)
         }
         var seen: Set<String> = []
         return groups.filter { seen.insert($0).inserted }
@@ -204,10 +204,13 @@ struct Bundle {
     }
 }
 
-/// Letters, digits, `-`, `_` and single dots inside: safe as the name of a folder.
+/// What ``isIdentifier(_:)`` asks for, for people.
+private let identifierRule =
+    "Use letters, digits, \"-\", \"_\" and single dots between them, at most \(ContainerFolders.identifierLengthMax)"
+
+/// Letters, digits, `-`, `_` and single dots inside: safe as the beginning of a container's name.
 func isIdentifier(_ text: String) -> Bool {
-    let lengthMax = 255
-    guard !text.isEmpty, text.utf8.count <= lengthMax else { return false }
+    guard !text.isEmpty, text.utf8.count <= ContainerFolders.identifierLengthMax else { return false }
     return text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { part in
         !part.isEmpty
             && part.allSatisfy { byte in

@@ -88,17 +88,15 @@ extension AssetsService {
         forgetMessages(of: app.id)
         credentials[app.id] = nil
         await removeDownloads(of: app.id)
-        let shared = Set(apps.values.flatMap(\.description.groups))
-        let containers =
-            app.description.groups.filter { !shared.contains($0) }.map { "Containers/Group/\($0)" }
-            + ["Containers/Extension/\(app.description.extensionIdentifier)"]
-        let folders = ["Applications/\(app.id)"] + containers
+        let folders = ["Applications/\(app.id)"] + releaseContainers(of: app)
         let payload = folders.joined(separator: "\n")
+        // The app may be installed and removed again before this removal is completed.
+        let intent = "\(app.id) \(app.buildFolder)"
         let isSaved = await retryingStore { () async throws(AssetsError) in
-            try await self.commit([.removeApp(app.id), .openIntent(id: app.id, kind: "remove", payload: payload)])
+            try await self.commit([.removeApp(app.id), .openIntent(id: intent, kind: "remove", payload: payload)])
         }
         guard isSaved else { return }
-        if await removeFolders(folders) { _ = try? await commit([.closeIntent(id: app.id)]) }
+        if await removeFolders(folders) { _ = try? await commit([.closeIntent(id: intent)]) }
     }
 
     /// False when one of them is still there: its intent is not to be closed.

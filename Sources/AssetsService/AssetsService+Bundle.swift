@@ -73,9 +73,11 @@ extension AssetsService {
             description: description, buildFolder: record.buildFolder, source: record.kind, gate: .shut,
             installedAt: calendarNow)
         let files = seams.files
+        let places = containerPlaces(of: appRecord)
         try await translating { () async throws(SystemCallError) in
             try await self.seams.unpacking.run { () throws(SystemCallError) in
                 try placeBuild(files, staging: staging, app: appRecord)
+                try places.make(files)
             }
         }
         var record = record
@@ -111,26 +113,10 @@ func prepareStaging(_ files: any FileTree, _ folder: String) throws(AssetsError)
     }
 }
 
-/// Renames a staged build to its place and makes the app's containers.
+/// Renames a staged build to its place.
 private func placeBuild(_ files: any FileTree, staging: String, app: AppRecord) throws(SystemCallError) {
     let home = "Applications/\(app.id)"
     try files.makeDurableDirectory(home)
     try files.rename(staging, to: "\(home)/\(app.buildFolder)", exclusively: true)
     try files.syncDirectory(home)
-    for group in app.description.groups { try makeGroupContainer(files, group) }
-    let container = "Containers/Extension/\(app.description.extensionIdentifier)"
-    for folder in ["home", "tmp", "Manifests"] { try files.makeDirectory("\(container)/\(folder)") }
-    try files.makeDurableDirectory(container)
-    try files.syncDirectory(container)
-}
-
-/// The signature line that tells backup tools to leave a folder out.
-let cacheDirectoryTag = "Signature: 8a477f597d28d172789f06886806bc55\n"
-
-private func makeGroupContainer(_ files: any FileTree, _ group: String) throws(SystemCallError) {
-    let caches = "Containers/Group/\(group)/Library/Caches"
-    try files.makeDurableDirectory("\(caches)/.BackgroundAssets")
-    if try files.status("\(caches)/CACHEDIR.TAG") == nil {
-        try files.replace("\(caches)/CACHEDIR.TAG", with: Array(cacheDirectoryTag.utf8), mode: 0o600)
-    }
 }

@@ -63,7 +63,8 @@ extension AssetsService {
     private func target(of app: AppRecord, _ urgency: ExtensionUrgency) -> ExtensionTarget {
         let executable = app.bundlePath + "/" + app.description.extensionExecutable
         return ExtensionTarget(
-            app: app.id, extensionIdentifier: app.description.extensionIdentifier, executable: executable,
-            folder: executable.parentPath, groups: app.description.sharedGroups, urgency: urgency)
+            app: app.id, container: container(.appExtension, of: app.description.extensionIdentifier),
+            executable: executable, folder: executable.parentPath,
+            groups: groupContainers(of: app, sharedOnly: true), urgency: urgency)
     }
 }

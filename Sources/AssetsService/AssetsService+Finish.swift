@@ -88,7 +88,7 @@ extension AssetsService {
     /// What goes with a finished file: a manifest has a folder of its own, a vended file shares its, and archives lie
     /// beside the partial files of other downloads.
     static func ownPlace(_ target: String) -> String {
-        target.hasPrefix("Containers/Extension/") ? target.parentPath : target
+        target.hasPrefix(ContainerFolders.Kind.appExtension.rawValue + "/") ? target.parentPath : target
     }
 
     /// Where a finished file goes, below the device directory.
@@ -96,11 +96,11 @@ extension AssetsService {
         switch record.request.kind {
         case .url:
             let name = record.request.fileName
-            let parent = "Containers/Group/\(record.request.group)/Library/Caches/\(Self.vendedFolderName)"
+            let parent = "\(container(.group, of: record.request.group))/Library/Caches/\(Self.vendedFolderName)"
             return vendedFolders.folder(for: name, below: parent, newName: seams.random.uuid) + "/" + name
         case .manifest:
-            return "Containers/Extension/\(apps[record.app]?.description.extensionIdentifier ?? record.app)/Manifests/"
-                + "\(record.id)/manifest"
+            let identifier = apps[record.app]?.description.extensionIdentifier ?? record.app
+            return "\(container(.appExtension, of: identifier))/Manifests/\(record.id)/manifest"
         case .archive: return "Transfers/\(record.id).archive"
         }
     }

@@ -39,7 +39,11 @@ extension AssetsService {
         // No app is connected yet: what apps held in the foreground goes on in the background.
         try await commit([.demoteForegroundDownloads])
         try await makeFolders()
-        try await closeIntents()
+        let intents: [IntentRecord]
+        do throws(StoreError) { intents = try await seams.store.intents() } catch { throw AssetsError(error) }
+        try await findContainers(leaving: Set(intents.filter { $0.kind == "remove" }.flatMap(\.paths)))
+        try await closeIntents(intents)
+        await makeMissingContainers()
         await mendLinks()
         await completeFinishes()
         await removeStrays()
@@ -70,7 +74,7 @@ extension AssetsService {
         let files = seams.files
         try await translating { () async throws(SystemCallError) in
             try await self.seams.disk.run { () throws(SystemCallError) in
-                for folder in ["Applications", "Containers/Group", "Containers/Extension", "Transfers"] {
+                for folder in ["Applications", "Transfers"] + ContainerFolders.Kind.allCases.map(\.rawValue) {
                     try files.makeDurableDirectory(folder)
                 }
                 try files.remove("Applications/.staging")
@@ -78,16 +82,13 @@ extension AssetsService {
         }
     }
 
-    private func closeIntents() async throws(AssetsError) {
-        let intents: [IntentRecord]
-        do throws(StoreError) { intents = try await seams.store.intents() } catch { throw AssetsError(error) }
+    private func closeIntents(_ intents: [IntentRecord]) async throws(AssetsError) {
         for intent in intents {
             switch intent.kind {
             case "remove", "delete":
-                let folders = intent.payload.split(separator: "\n").map(String.init)
-                // An app that was installed again since has these folders now.
-                let isTaken = intent.kind == "remove" && apps[intent.id] != nil
-                if !isTaken, await !removeFolders(folders) { continue }
+                // An app that was installed again since has its folder now, and containers of other names.
+                let taken = intent.kind == "remove" ? Set(apps.keys.map { "Applications/\($0)" }) : []
+                guard await removeFolders(intent.paths.filter { !taken.contains($0) }) else { continue }
                 journal(.recovered, .restart, "\(intent.id): removal completed")
                 try await commit([.closeIntent(id: intent.id)])
             case "abandon": try await completeAbandon(intent)
@@ -191,7 +192,7 @@ extension AssetsService {
     /// can be nothing else is removed.
     private func removeHalfWrittenTag(of group: String) async {
         let files = seams.files
-        let caches = "Containers/Group/\(group)/Library/Caches"
+        let caches = container(.group, of: group) + "/Library/Caches"
         try? await seams.disk.run { () throws(SystemCallError) in
             for name in try files.list(caches) where DeviceTree.isTemporary(name) {
                 let status = try files.status("\(caches)/\(name)")
@@ -211,4 +212,9 @@ extension AssetsService {
         }
         installationEvent(.resume(record.phase, isGateOpen: apps[record.app]?.gate == .open), of: id)
     }
+}
+
+extension IntentRecord {
+    /// What is to be removed.
+    fileprivate var paths: [String] { payload.split(separator: "\n").map(String.init) }
 }

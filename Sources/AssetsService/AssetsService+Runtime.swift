@@ -193,7 +193,7 @@ extension AssetsService {
     private func lookAtStorage(of id: String) async {
         guard let app = apps[id], !isStopping else { return }
         let files = seams.files
-        let folders = app.containers
+        let folders = writableContainers(of: app)
         let usage = await seams.unpacking.run { () -> FolderUsage? in
             var sum = FolderUsage()
             for folder in folders {
@@ -235,12 +235,6 @@ extension ExtensionQueue.Work {
 }
 
 extension AppRecord {
-    /// What its extension may write to.
-    fileprivate var containers: [String] {
-        description.sharedGroups.map { "Containers/Group/\($0)" }
-            + ["Containers/Extension/\(description.extensionIdentifier)"]
-    }
-
     /// What its containers may hold: the app declares the sizes of its essential and of its other assets.
     package var containerSizeMax: Int64 {
         let (sum, isTooMuch) = description.maxInstallSize.addingReportingOverflow(

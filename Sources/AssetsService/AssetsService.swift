@@ -16,6 +16,8 @@ package actor AssetsService {
     /// A UUID that the device keeps.
     var deviceName = ""
     var apps: [String: AppRecord] = [:]
+    /// Where the containers of apps and extensions lie; read from the disk once.
+    var containers = ContainerFolders()
     var installations: [String: Installation] = [:]
 
     // Journal rows that wait for the next commit, and who follows the journal.

@@ -1,24 +1,27 @@
 // The seam for the app's own code: extension processes, or values in a simulation.
 package import AssetsModel
+package import AssetsOS
 package import AssetsSandbox
 
 /// Which extension is meant and where it runs.
 package struct ExtensionTarget: Hashable, Sendable {
     package var app: String
-    package var extensionIdentifier: String
+    /// The folder of the extension's own container, below the device directory.
+    package var container: String
     /// Executable and appex folder, below the device directory.
     package var executable: String
     package var folder: String
-    package var groups: [String]
+    /// Those that it shares with its app.
+    package var groups: [GroupContainer]
     /// Of what its next process is started for, and with it that process's priority.
     package var urgency: ExtensionUrgency
 
     package init(
-        app: String, extensionIdentifier: String, executable: String, folder: String, groups: [String],
+        app: String, container: String, executable: String, folder: String, groups: [GroupContainer],
         urgency: ExtensionUrgency
     ) {
         self.app = app
-        self.extensionIdentifier = extensionIdentifier
+        self.container = container
         self.executable = executable
         self.folder = folder
         self.groups = groups

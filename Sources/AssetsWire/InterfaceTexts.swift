@@ -281,8 +281,12 @@ package enum InterfaceTexts {
         # Developer Mode only: this connection speaks for that installed app.
         method Declare(app: string) -> ()
 
-        # For whom this connection speaks. role is "app" or "extension".
-        method Identity() -> (app: string, role: string, groups: []string, root: string)
+        # An app group and the folder of its container: an absolute path.
+        type Group (identifier: string, container: string)
+
+        # For whom this connection speaks. role is "app" or "extension"; groups are those of the app, or those that
+        # the extension shares with it. root is the device's folder.
+        method Identity() -> (app: string, role: string, groups: []Group, root: string)
 
         # Queues a background download; answers its state.
         method Schedule(download: Download) -> (state: int)

@@ -67,17 +67,29 @@ package enum ManagerInterface {
         package typealias Reply = Nothing
     }
 
-    /// For whom this connection speaks. role is "app" or "extension".
+    /// An app group and the folder of its container: an absolute path.
+    package struct Group: Codable, Hashable, Sendable {
+        package var identifier: String
+        package var container: String
+
+        package init(identifier: String, container: String) {
+            self.identifier = identifier
+            self.container = container
+        }
+    }
+
+    /// For whom this connection speaks. role is "app" or "extension"; groups are those of the app, or those
+    /// that the extension shares with it. root is the device's folder.
     package enum Identity: WireMethod {
         package static let name = "org.backgroundassets.Manager.Identity"
         package typealias Parameters = Nothing
         package struct Reply: Codable, Hashable, Sendable {
             package var app: String
             package var role: String
-            package var groups: [String]
+            package var groups: [Group]
             package var root: String
 
-            package init(app: String, role: String, groups: [String], root: String) {
+            package init(app: String, role: String, groups: [Group], root: String) {
                 self.app = app
                 self.role = role
                 self.groups = groups

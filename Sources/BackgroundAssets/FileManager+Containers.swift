@@ -11,7 +11,7 @@ extension FileManager {
     /// Downloads arrive in it. Keep what can be fetched again in its `Library/Caches`.
     ///
     /// - Parameter groupIdentifier: The app group, as the bundle's `Entitlements.plist` lists it.
-    /// - Returns: The folder; `nil` for a group that the bundle does not list.
+    /// - Returns: The folder; `nil` for a group that the bundle does not list, and where the app is not installed.
     public func containerURL(forSecurityApplicationGroupIdentifier groupIdentifier: String) -> URL? {
         GroupContainers.shared.url(of: groupIdentifier)
     }
@@ -26,20 +26,19 @@ final class GroupContainers: Sendable {
             try? BADownloadManager.shared.session.requests.call(ManagerInterface.Identity.self, Nothing())
         })
 
-    /// Which groups, and the root folder of the device.
-    struct Grant: Sendable {
-        var groups: [String]
-        var root: String
+    /// Where the folders are found.
+    private enum Source: Sendable {
+        /// In a device's listing, for the groups of the bundle.
+        case device(root: String, groups: [String])
+        /// In what the service said: groups and their folders.
+        case service([String: String])
     }
-
-    /// Bytes of a group's name: it is the name of a folder.
-    private static let nameMax = 255
 
     private let environment: [String: String]
     private let executable: String
     private let identify: @Sendable () -> ManagerInterface.Identity.Reply?
     /// Found once; a service that could not be reached is asked again.
-    private let found = Guarded<Grant?>(nil)
+    private let found = Guarded<Source?>(nil)
 
     /// - Parameter identify: Asks the service for whom this process speaks.
     init(
@@ -51,38 +50,42 @@ final class GroupContainers: Sendable {
         self.identify = identify
     }
 
+    /// The service makes containers when it installs an app, and when it starts those that somebody has removed.
     func url(of group: String) -> URL? {
-        guard Self.isName(group), let grant = grant(), grant.groups.contains(group) else { return nil }
-        let path = grant.root + "/Containers/Group/" + group
-        // The service makes it when it installs the app; this helps after somebody removed it.
-        try? FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        return URL(fileURLWithPath: path, isDirectory: true)
+        let path: String?
+        switch source() {
+        case .device(let root, let groups): path = groups.contains(group) ? Self.container(of: group, below: root) : nil
+        case .service(let containers): path = containers[group]
+        case nil: path = nil
+        }
+        return path.map { URL(fileURLWithPath: $0, isDirectory: true) }
     }
 
-    /// An extension knows its groups from its bundle and asks for the root; a process that declares an app asks for both;
-    /// an app needs no running service.
-    private func grant() -> Grant? {
-        if let grant = found.withLock({ $0 }) { return grant }
-        let grant: Grant?
-        if environment[EnvironmentKey.isExtension] == "1" {
-            let groups = BundleEntitlements(executable: executable).groups
-            grant = identify().map { Grant(groups: groups, root: $0.root) }
-        } else if environment[EnvironmentKey.declaredApp]?.isEmpty == false {
-            grant = identify().map { Grant(groups: $0.groups, root: $0.root) }
+    private static func container(of group: String, below root: String) -> String? {
+        let folders = ContainerFolders { path in
+            (try? FileManager.default.contentsOfDirectory(atPath: "\(root)/\(path)")) ?? []
+        }
+        return folders[.group, group].map { "\(root)/\($0)" }
+    }
+
+    /// An extension cannot list the device's containers: it asks, and so does a process that declares an app. An app needs
+    /// no running service.
+    private func source() -> Source? {
+        if let source = found.withLock({ $0 }) { return source }
+        let source: Source?
+        let isDeclared = environment[EnvironmentKey.declaredApp]?.isEmpty == false
+        if environment[EnvironmentKey.isExtension] == "1" || isDeclared {
+            source = identify().map { identity in
+                .service(Dictionary(identity.groups.map { ($0.identifier, $0.container) }) { first, _ in first })
+            }
         } else {
             let groups = BundleEntitlements(executable: executable).groups
             let folder = FileManager.default.currentDirectoryPath
-            grant = DeviceLocation(environment: environment, currentFolder: folder).map {
-                Grant(groups: groups, root: $0.root)
+            source = DeviceLocation(environment: environment, currentFolder: folder).map {
+                .device(root: $0.root, groups: groups)
             }
         }
-        found.withLock { $0 = grant }
-        return grant
-    }
-
-    static func isName(_ group: String) -> Bool {
-        !group.isEmpty && group.utf8.count <= nameMax && group != "." && group != ".."
-            && !group.utf8.contains(UInt8(ascii: "/")) && !group.utf8.contains(0)
+        found.withLock { $0 = source }
+        return source
     }
 }

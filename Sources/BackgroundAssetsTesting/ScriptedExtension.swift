@@ -254,7 +254,7 @@ package final class ScriptedExtension: ExtensionRunner {
         guard let bytes = try? files.read(relative(manifest), limit: 1 << 20) else {
             return .died(.crash, "the manifest cannot be read")
         }
-        return .downloads(ScriptedManifest.parse(bytes, group: target.groups.first ?? "", random))
+        return .downloads(ScriptedManifest.parse(bytes, group: target.groups.first?.identifier ?? "", random))
     }
 
     private func answer(
@@ -296,7 +296,9 @@ package final class ScriptedExtension: ExtensionRunner {
     private func move(_ request: DownloadRequest, _ path: String?) -> EntryPointOutcome {
         guard let path else { return .handled }
         let from = relative(path)
-        let to = Self.place(of: request.identifier, group: request.group)
+        // A finished file waits in the container of its group.
+        let container = from.split(separator: "/").prefix(3).joined(separator: "/")
+        let to = Self.place(of: request.identifier, in: container)
         do throws(SystemCallError) {
             guard try files.status(from) != nil else {
                 // A killed service tells again of what it does not know to be handled.
@@ -314,9 +316,9 @@ package final class ScriptedExtension: ExtensionRunner {
 
     private func relative(_ path: String) -> String { String(path.dropFirst(files.root.utf8.count + 1)) }
 
-    /// Where it moves finished files.
-    package static func place(of identifier: String, group: String) -> String {
-        "Containers/Group/\(group)/Assets/\(identifier)"
+    /// Where it moves finished files, in the container of their group.
+    package static func place(of identifier: String, in container: String) -> String {
+        "\(container)/Assets/\(identifier)"
     }
 }
 

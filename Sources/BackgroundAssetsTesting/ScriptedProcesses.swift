@@ -75,7 +75,7 @@ package final class ScriptedProcesses: Sendable {
             if process.isCalled { state.problems.append("\(app) is stopped inside an entry point") }
             guard process.lockedUntil <= now else {
                 state.events.append(.locked)
-                return .locked("Containers/Extension/\(process.target.extensionIdentifier)/home/lock")
+                return .locked(process.target.container + "/home/lock")
             }
             state.living[app]?.isStopped = true
             state.events.append(.stopped)

@@ -1,6 +1,6 @@
 // A whole device in one process: the real service on simulated disk, network, extensions and time.
 package import AssetsModel
-internal import AssetsOS
+package import AssetsOS
 package import AssetsService
 package import AssetsStore
 internal import AssetsTransfer
@@ -188,6 +188,13 @@ package final class SimulatedDevice {
         }
         process = nil
         if let cut { vfs.powerCut(cut) } else { vfs.endProcess() }
+    }
+
+    // MARK: The disk
+
+    /// Where a container lies; a path of nothing where there is none.
+    package func container(_ kind: ContainerFolders.Kind, of identifier: String) -> String {
+        ContainerFolders { (try? tree.list($0)) ?? [] }[kind, identifier] ?? "no container of \(identifier)"
     }
 
     // MARK: The network

@@ -111,8 +111,8 @@ struct BundleValidatorTests {
             Case("manifest at \(url)", "BAManifestURL") { $0.info["BAManifestURL"] = "<string>\(url)</string>" }
         }
         + [
-            "", "..", ".game", "com..game", "com/game", "com.game.", "com game", "com.späße",
-            String(repeating: "a", count: 256),
+            "", "..", ".game", "com..game", "com/game", "com.game.", "com game", "com.späße", "com.game~1",
+            String(repeating: "a", count: 223),
         ].map { identifier in
             Case("identifier \"\(identifier)\"", "CFBundleIdentifier") {
                 $0.info["CFBundleIdentifier"] = "<string>\(identifier)</string>"
@@ -127,6 +127,12 @@ struct BundleValidatorTests {
             Case("no shared group", "application-groups", "names no group that") { $0.extensionGroups = ["group.x"] },
             Case("no group", "application-groups", "missing or empty") { $0.groups = [] },
             Case("a group that is a path", "application-groups", "../evil") { $0.groups = ["../evil"] },
+            Case("a group that looks like a container", "application-groups", "group.x~1") {
+                $0.groups = ["group.x~1"]
+            },
+            Case("a group whose container can have no name", "application-groups", "at most 222") {
+                $0.groups = [String(repeating: "g", count: 223)]
+            },
             Case("a name that moves the cursor", "CFBundleDisplayName") {
                 $0.info["CFBundleDisplayName"] = "<string>a\u{202E}b</string>"
             },

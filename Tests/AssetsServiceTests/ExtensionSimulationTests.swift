@@ -262,8 +262,9 @@ struct ExtensionSimulationTests {
         var app = AppDescription.simulated(Scenario.app, manifestURL: Scenario.manifestURL)
         (app.maxInstallSize, app.essentialMaxInstallSize) = (100_000, nil)
         device.staging.set(scenario.source, app)
-        let large = "Containers/Group/\(Scenario.group)/large"
-        try device.tree.makeDirectory("Containers/Group/\(Scenario.group)")
+        let container = "Containers/Group/" + ContainerFolders.name(of: Scenario.group, 1, 2)
+        let large = "\(container)/large"
+        try device.tree.makeDirectory(container)
         let file = try device.tree.openAppendable(large)
         let bytes = [UInt8](repeating: 1, count: 200_000)
         try bytes.withUnsafeBytes { try file.append($0) }

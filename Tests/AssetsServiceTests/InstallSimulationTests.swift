@@ -165,7 +165,8 @@ struct InstallSimulationTests {
         #expect(try device.row(.gateOpened)?.detail == "extension-failed")
         #expect(try device.row(.extensionEnded)?.reason == (hangs ? .timeout : .crash))
         #expect(device.server.log.count == 1)
-        #expect(try device.tree.list("Containers/Extension/org.example.app.Downloader/Manifests") == [])
+        let container = device.container(.appExtension, of: "\(Scenario.app).Downloader")
+        #expect(try device.tree.list("\(container)/Manifests") == [])
     }
 
     @Test("A set that breaks one rule is refused as a whole")

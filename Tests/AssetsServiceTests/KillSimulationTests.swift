@@ -160,7 +160,7 @@ struct KillSimulationTests {
         _ = try device.install(scenario.source)
         try device.settle()
         let group = try #require(device.inspect { $0.installedApps().flatMap(\.description.groups) }?.first)
-        let caches = "Containers/Group/\(group)/Library/Caches"
+        let caches = device.container(.group, of: group) + "/Library/Caches"
         try device.tree.replace("\(caches)/.new-1f", with: Array("Signature".utf8), mode: 0o600)
         try device.tree.replace("\(caches)/.new-2f", with: Array(repeating: 1, count: 1000), mode: 0o600)
         try device.tree.replace("\(caches)/.new-level", with: [1], mode: 0o600)

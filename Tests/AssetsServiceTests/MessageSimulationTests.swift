@@ -35,9 +35,9 @@ struct MessageSimulationTests {
     func givenUp() throws {
         let device = try settled(scenario(Array(repeating: .died, count: 20)))
         #expect(device.messages(of: "e2").count == PolicyNumbers.deliveriesMax)
-        let folders = try device.tree.list(Scenario.caches)
+        let folders = try device.tree.list(device.caches)
         #expect(folders.count == 1)
-        let path = "\(Scenario.caches)/\(try #require(folders.first))/e2"
+        let path = "\(device.caches)/\(try #require(folders.first))/e2"
         #expect(try device.tree.attribute(path, name: "user.backgroundassets.purgeable") != nil)
         #expect(try device.row(.messageClosed, .crash) != nil)
     }
@@ -69,7 +69,7 @@ struct MessageSimulationTests {
         try device.settle()
         #expect(device.messages(of: "e2").count == PolicyNumbers.deliveriesMax)
         #expect(try device.row(.messageClosed, .crash) != nil)
-        #expect(try device.tree.list(Scenario.caches).count == 1)
+        #expect(try device.tree.list(device.caches).count == 1)
         #expect(try device.query { try $0.downloads(limit: 10) } == [])
     }
 
@@ -118,14 +118,14 @@ struct MessageSimulationTests {
     func notImplemented() throws {
         let device = try settled(scenario([.notImplemented]))
         #expect(device.messages(of: "e2").count == 1)
-        #expect(try device.tree.list(Scenario.caches).count == 1)
+        #expect(try device.tree.list(device.caches).count == 1)
         #expect(try device.row(.messageClosed, .notImplemented) != nil)
     }
 
     @Test("A file that is not moved goes when the callback has ended")
     func unmoved() throws {
         let device = try settled(scenario([.left]))
-        #expect(try device.tree.list(Scenario.caches) == [])
+        #expect(try device.tree.list(device.caches) == [])
         #expect(device.moved("e2") == nil)
         #expect(try device.row(.fileDeleted)?.reason == .unmoved)
     }
@@ -189,12 +189,12 @@ struct MessageSimulationTests {
         try device.loop.run(until: { finished().count == 4 })
         #expect(device.extensions.calls.map(\.kind) == [.content])
         for case .finished(let record, let path, let number) in finished() {
-            #expect(path.hasPrefix("/device/\(Scenario.caches)/") && path.hasSuffix("/\(record.request.identifier)"))
+            #expect(path.hasPrefix("/device/\(device.caches)/") && path.hasSuffix("/\(record.request.identifier)"))
             try device.call { try $0.answer(session: session, app: Scenario.app, number: number, isHandled: true) }
         }
         try device.call { $0.closeSession(session) }
         try device.settle()
-        #expect(try device.tree.list(Scenario.caches) == [])
+        #expect(try device.tree.list(device.caches) == [])
         #expect(device.extensions.calls.count == 1)
         for asset in scenario.assets { #expect(progressOf(asset.identifier, events) == asset.length) }
     }

@@ -62,7 +62,7 @@ extension Scenario {
     private func fileOutOfPlace(_ asset: Asset, _ device: SimulatedDevice) -> [String] {
         guard let last = device.messages(of: asset.identifier).last, last.kind == .finished else { return [] }
         let vended = vendedPaths(of: asset, device)
-        let moved = ScriptedExtension.place(of: asset.identifier, group: Self.group)
+        let moved = device.place(of: asset.identifier)
         let isMoved = device.messages(of: asset.identifier).contains { $0.hasMoved }
         if last.outcome == .handled && last.answer == .left {
             return vended.map { "\($0) was left" }
@@ -81,13 +81,13 @@ extension Scenario {
     /// Where a file of that name waits: folders are shared.
     private func vendedPaths(of asset: Asset, _ device: SimulatedDevice) -> [String] {
         let name = asset.fileName
-        return ((try? device.tree.list(Self.caches)) ?? []).map { "\(Self.caches)/\($0)/\(name)" }.filter {
+        return ((try? device.tree.list(device.caches)) ?? []).map { "\(device.caches)/\($0)/\(name)" }.filter {
             (try? device.tree.status($0)) != nil
         }
     }
 
     private func leftovers(_ device: SimulatedDevice) -> [String] {
-        let manifests = "Containers/Extension/\(Self.app).Downloader/Manifests"
+        let manifests = device.container(.appExtension, of: "\(Self.app).Downloader") + "/Manifests"
         var found = ["Transfers", "Applications/.staging", manifests].flatMap { folder in
             ((try? device.tree.list(folder)) ?? []).map { "\(folder)/\($0) was left" }
         }
@@ -95,8 +95,8 @@ extension Scenario {
         let messages = device.extensions.calls.filter { $0.kind != .challenge }
         let kept = Set(messages.filter { $0.outcome != .handled }.map(\.identifier))
         let names = Set(assets.filter { kept.contains($0.identifier) }.map(\.fileName))
-        for folder in (try? device.tree.list(Self.caches)) ?? [] {
-            let path = "\(Self.caches)/\(folder)"
+        for folder in (try? device.tree.list(device.caches)) ?? [] {
+            let path = "\(device.caches)/\(folder)"
             let files = (try? device.tree.list(path)) ?? []
             if files.isEmpty { found.append("\(path) was left") }
             found += files.filter { !names.contains($0) }.map { "\(path)/\($0) was left" }

@@ -52,7 +52,6 @@ struct Scenario {
     static let group = "group.org.example.app"
     static let archiveURL = "https://cdn.example.com/Simulated.tar.zst"
     static let manifestURL = "https://cdn.example.com/manifest"
-    static let caches = "Containers/Group/\(group)/Library/Caches/.BackgroundAssets"
 
     /// Long enough in time for progress and syncs, short in bytes.
     var assets = [
@@ -174,8 +173,14 @@ extension SimulatedDevice {
         extensions.calls.filter { $0.identifier == identifier && $0.kind != .challenge }
     }
 
-    /// The bytes that the extension moved to their place.
-    func moved(_ identifier: String) -> [UInt8]? {
-        try? tree.read(ScriptedExtension.place(of: identifier, group: Scenario.group), limit: .max)
+    /// Where finished files of the scenario's app wait for their receivers.
+    var caches: String { container(.group, of: Scenario.group) + "/Library/Caches/.BackgroundAssets" }
+
+    /// Where the extension moves a file.
+    func place(of identifier: String) -> String {
+        ScriptedExtension.place(of: identifier, in: container(.group, of: Scenario.group))
     }
+
+    /// The bytes that the extension moved to their place.
+    func moved(_ identifier: String) -> [UInt8]? { try? tree.read(place(of: identifier), limit: .max) }
 }

@@ -108,8 +108,8 @@ struct WhySimulationTests {
         let kept = try #require(try standings(device).first { $0.isHeld })
         #expect(kept.subject == .keptFile && kept.reason == .crash && kept.identifier == "e2")
         #expect(kept.detail.contains("died in the callback 8 times") && kept.download == paused.download)
-        let folder = try #require(try device.tree.list(Scenario.caches).first)
-        let path = "\(Scenario.caches)/\(folder)/e2"
+        let folder = try #require(try device.tree.list(device.caches).first)
+        let path = "\(device.caches)/\(folder)/e2"
         #expect(kept.detail.hasSuffix("its file is kept: \(device.tree.root)/\(path)"))
         #expect(try standing(device, of: kept.download) == kept && standing(device, of: "e2") == kept)
         try device.tree.remove(path)

@@ -207,39 +207,47 @@ internal import Testing
         let folder = try TemporaryFolder()
         let program = try makeBundle(folder, "X.app", groups: ["group.a", "group.b"])
         let root = folder.url.path + "/device"
+        let (first, second) = (ContainerFolders.name(of: "group.a", 1, 2), ContainerFolders.name(of: "group.b", 3, 4))
+        for name in [first, second, ContainerFolders.name(of: "group.c", 5, 6)] {
+            _ = try folder.file("device/Containers/Group/\(name)/file", "")
+        }
         let containers = GroupContainers(environment: ["BACKGROUNDASSETS_DEVICE": root], executable: program) {
             Issue.record("an app asks nobody")
             return nil
         }
-        #expect(containers.url(of: "group.a")?.path == root + "/Containers/Group/group.a")
-        #expect(containers.url(of: "group.b")?.path == root + "/Containers/Group/group.b")
-        #expect(containers.url(of: "group.c") == nil)
-        // Nothing is made where the service has not been.
-        #expect(!FileManager.default.fileExists(atPath: root))
+        #expect(containers.url(of: "group.a")?.path == "\(root)/Containers/Group/\(first)")
+        #expect(containers.url(of: "group.b")?.path == "\(root)/Containers/Group/\(second)")
+        #expect(containers.url(of: "group.c") == nil, "the bundle does not list it")
     }
 
-    @Test("A container that went missing is made anew, for its user only")
+    @Test("A container that is not there is found as soon as the service has made it, and nobody else makes one")
     func made() throws {
         let folder = try TemporaryFolder()
         let program = try makeBundle(folder, "X.app", groups: ["group.a"])
-        let root = folder.url.path
-        _ = try folder.file("Containers/Group/other", "")
+        let root = folder.url.path + "/device"
         let containers = GroupContainers(environment: ["BACKGROUNDASSETS_DEVICE": root], executable: program) { nil }
-        let url = try #require(containers.url(of: "group.a"))
-        let mode = try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? NSNumber
-        #expect(mode?.intValue == 0o700)
+        #expect(containers.url(of: "group.a") == nil)
+        #expect(!FileManager.default.fileExists(atPath: root))
+        // A name without the random part is nobody's.
+        _ = try folder.file("device/Containers/Group/group.a/file", "")
+        #expect(containers.url(of: "group.a") == nil)
+        let name = ContainerFolders.name(of: "group.a", 1, 2)
+        _ = try folder.file("device/Containers/Group/\(name)/file", "")
+        #expect(containers.url(of: "group.a")?.path == "\(root)/Containers/Group/\(name)")
     }
 
-    @Test("An extension reads its own bundle, and asks for the root")
+    @Test("An extension is told the folders of its groups")
     func appExtension() throws {
         let folder = try TemporaryFolder()
-        _ = try makeBundle(folder, "X.app", groups: ["group.app"])
-        let program = try makeBundle(folder, "X.app/Extensions/Y.appex", groups: ["group.a"])
+        let program = try makeBundle(folder, "X.app/Extensions/Y.appex", groups: ["group.a", "group.b"])
         let containers = GroupContainers(environment: ["BACKGROUNDASSETS_EXTENSION": "1"], executable: program) {
-            ManagerInterface.Identity.Reply(app: "x", role: "extension", groups: [], root: "/device/root")
+            ManagerInterface.Identity.Reply(
+                app: "x", role: "extension",
+                groups: [.init(identifier: "group.a", container: "/device/root/a")], root: "/device/root")
         }
-        #expect(containers.url(of: "group.a")?.path == "/device/root/Containers/Group/group.a")
-        #expect(containers.url(of: "group.app") == nil)
+        #expect(containers.url(of: "group.a")?.path == "/device/root/a")
+        // The app does not list it.
+        #expect(containers.url(of: "group.b") == nil)
     }
 
     @Test("A process that declares an app has the groups the service names; it asks again after a failure")
@@ -251,10 +259,12 @@ internal import Testing
                 return count
             }
             return count == 1
-                ? nil : ManagerInterface.Identity.Reply(app: "x", role: "app", groups: ["group.a"], root: "/r")
+                ? nil
+                : ManagerInterface.Identity.Reply(
+                    app: "x", role: "app", groups: [.init(identifier: "group.a", container: "/r/a")], root: "/r")
         }
         #expect(containers.url(of: "group.a") == nil)
-        #expect(containers.url(of: "group.a")?.path == "/r/Containers/Group/group.a")
+        #expect(containers.url(of: "group.a")?.path == "/r/a")
         #expect(containers.url(of: "group.b") == nil)
         #expect(asked.withLock { $0 } == 2)
     }

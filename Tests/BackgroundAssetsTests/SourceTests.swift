@@ -26,14 +26,17 @@ internal import Testing
             <plist version="1.0"><dict><key>com.apple.security.application-groups</key>
             <array><string>group.a</string></array></dict></plist>
             """)
-        _ = try folder.file("Containers/Group/group.a/asset.tmp", "content")
+        let asset = try folder.file("container/asset.tmp", "content")
         let manifest = try folder.file("manifest", "3 levels")
 
         let service = FakeService()
         service.on(ManagerInterface.Identity.self) { call in
             call.reply(
                 ManagerInterface.Identity.self,
-                .init(app: "x", role: "extension", groups: ["group.a"], root: folder.url.path))
+                .init(
+                    app: "x", role: "extension",
+                    groups: [.init(identifier: "group.a", container: folder.url.path + "/container")],
+                    root: folder.url.path))
         }
         service.on(ManagerInterface.Schedule.self) { $0.refuse(.downloadBackgroundActivityProhibited, "not now") }
         let output = folder.url.appendingPathComponent("output")
@@ -55,18 +58,17 @@ internal import Testing
         #expect(pages.flatMap { $0 }.map(\.identifier) == ["level 1", "level 2", "level 3"])
         #expect(text(output) == "request 1, main true, remaining 9, other nil\n")
 
-        let file = folder.url.path + "/Containers/Group/group.a/asset.tmp"
         let finished = Task {
             try await blocking {
                 try connection.call(
-                    ExtensionInterface.DownloadFinished.self, .init(download: makeWire(state: 3), path: file))
+                    ExtensionInterface.DownloadFinished.self, .init(download: makeWire(state: 3), path: asset.path))
             }
         }
         await service.asked.wait { $0.contains(.acquire("s1", nil)) }
         service.send(.granted(1))
         #expect(try await finished.value.implemented)
         #expect(service.asked.entries.contains(.release("s1", 1)))
-        #expect(text(folder.url.appendingPathComponent("Containers/Group/group.a/asset")) == "content")
+        #expect(text(folder.url.appendingPathComponent("container/asset")) == "content")
 
         let failed = try await blocking {
             try connection.call(

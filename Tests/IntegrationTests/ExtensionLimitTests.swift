@@ -214,9 +214,8 @@ import Testing
             #expect(try await device.extensionLedger().extension.reason == "size")
             #expect(try device.extensionRecords("finished").isEmpty)
             // As the user's cleaning would do.
-            for file in Files.below(device.root + "/Containers/Extension") where file.hasSuffix("/written") {
-                unlink(device.root + "/Containers/Extension/" + file)
-            }
+            let container = device.container(.appExtension, of: "\(FixtureBundle.identifier).extension")
+            for file in Files.below(container) where file.hasSuffix("/written") { unlink(container + "/" + file) }
             try await device.told(1)
             #expect(device.asset("one.pack")?.count == 1000)
             #expect(try await device.extensionLedger().extension.reason == "")

@@ -102,7 +102,7 @@ import Testing
             try await app.perform("delegate full")
             let names = (1...10).map { "file \($0)" }
             let container = try #require(try await app.perform("container").path)
-            #expect(container.hasSuffix("group.\(FixtureBundle.identifier)"))
+            #expect(container == device.container())
             var identifiers: [String: String] = [:]
             for name in names {
                 let reply = try await app.perform("foreground", try server.item(name, size: 50_000 + name.count))

@@ -40,7 +40,7 @@ import Testing
             let folders = descriptors.compactMap { ProcessStatus.link($0, process) }.filter { $0.hasPrefix("/proc/") }
             #expect(folders == ["/proc/1"] || folders == ["/proc/\(process)"], "\(folders)")
             #expect(ProcessStatus.limit("Max core file size", process) == "0")
-            let home = "\(device.root)/Containers/Extension/\(FixtureBundle.identifier).extension"
+            let home = device.container(.appExtension, of: "\(FixtureBundle.identifier).extension")
             let environment = ProcessStatus.environment(process)
             #expect(environment["HOME"] == home + "/home" && environment["TMPDIR"] == home + "/tmp")
             #expect(environment["SWIFT_BACKTRACE"] == "enable=no")
@@ -149,6 +149,22 @@ import Testing
         }
     }
 
+    @Test("An app and its extension find the same container")
+    func container() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            try await device.install(FixturePlan(), from: server)
+            let record = try #require(try device.extensionRecords("request").first)
+            let app = try device.launch()
+            let container = try #require(try await app.perform("container").path)
+            #expect(record.container == container && container == device.container())
+            let name = try #require(container.split(separator: "/").last)
+            #expect(name.hasPrefix("group.\(FixtureBundle.identifier)~"))
+            try await app.end()
+            await server.stop()
+        }
+    }
+
     @Test("A service starts no extension while an earlier process of it lives, and says what it waits for")
     func lock() async throws {
         try await TestDevice.run { device in
@@ -156,7 +172,7 @@ import Testing
             try await device.install(FixturePlan(), from: server)
             try await device.extensionIsAsleep()
             // What an extension of an earlier service would hold.
-            let path = "\(device.root)/Containers/Extension/\(FixtureBundle.identifier).extension/.lock"
+            let path = device.container(.appExtension, of: "\(FixtureBundle.identifier).extension") + "/.lock"
             let earlier = open(path, O_RDWR)
             try #require(earlier >= 0 && flock(earlier, LOCK_EX | LOCK_NB) == 0)
             let start = device.journal.count

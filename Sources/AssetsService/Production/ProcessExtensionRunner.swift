@@ -185,8 +185,9 @@ package actor ProcessExtensionRunner: ExtensionRunner {
 
     /// The lock by which a new service knows that an extension of the one before is gone.
     private static func isOwnLock(_ path: String) -> Bool {
-        let names = path.split(separator: "/").suffix(4)
-        return names.first == "Containers" && names.dropFirst().first == "Extension" && names.last == ".lock"
+        let names = path.split(separator: "/")
+        return names.suffix(4).prefix(2).joined(separator: "/") == ContainerFolders.Kind.appExtension.rawValue
+            && names.last == ".lock"
     }
 
     package nonisolated func resume(app: String) { assumeIsolated { $0.processes[app]?.resume() } }
@@ -209,8 +210,8 @@ package actor ProcessExtensionRunner: ExtensionRunner {
     /// of its container.
     private func launch(_ target: ExtensionTarget) async throws(SystemCallError) -> ExtensionProcess {
         let site = sandbox.site(
-            identifier: target.extensionIdentifier, executable: target.executable, folder: target.folder,
-            groups: target.groups)
+            container: target.container, executable: target.executable, folder: target.folder,
+            groupContainers: target.groups.map(\.folder))
         let lock = try await lock(of: site, target.app)
         var entry = try UnixSocket.pair()
         var requests = try UnixSocket.pair()

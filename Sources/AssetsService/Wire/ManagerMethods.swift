@@ -27,9 +27,11 @@ private func serveIdentity(_ dispatcher: inout WireDispatcher<AssetsService, Pee
     dispatcher.on(ManagerInterface.Identity.self) { service, peer, header, _ in
         service.answer(ManagerInterface.Identity.self, header, to: peer) { service throws(AssetsError) in
             let caller = try await service.caller(peer)
-            let groups = try service.installedApp(caller.app).description.groups
+            let app = try service.installedApp(caller.app)
+            let groups = service.groupContainers(of: app, sharedOnly: caller.isExtension)
             return .init(
-                app: caller.app, role: caller.isExtension ? "extension" : "app", groups: groups,
+                app: caller.app, role: caller.isExtension ? "extension" : "app",
+                groups: groups.map { .init(identifier: $0.identifier, container: service.absolute($0.folder)) },
                 root: service.seams.files.root)
         }
     }

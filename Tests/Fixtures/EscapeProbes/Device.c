@@ -32,6 +32,21 @@ static struct escape_verdict list_device(const struct escape_scene *scene) {
     return is_there ? escape_reached("listed it") : escape_held("sees the folders above its own");
 }
 
+static struct escape_verdict list_containers(const struct escape_scene *scene) {
+    static const char *const folders[] = {"Containers", "Containers/Group", "Containers/Extension"};
+    int others = 0, opened = 0;
+    for (int index = 0; index < 3; index++) {
+        DIR *folder = opendir(escape_path(scene->device, folders[index]));
+        if (!folder) continue;
+        opened++;
+        for (struct dirent *entry; (entry = readdir(folder));)
+            others |= strchr(entry->d_name, '~') && !strstr(scene->group, entry->d_name) && !strstr(scene->home, entry->d_name);
+        closedir(folder);
+    }
+    if (others) return escape_reached("knows the names of other apps' containers");
+    return opened ? escape_held("sees its own containers only") : escape_denied("opendir");
+}
+
 static struct escape_verdict call_service(const struct escape_scene *scene) {
     int socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (socket_ == -1) return escape_denied("socket");
@@ -91,6 +106,7 @@ static const struct escape_probe probes[] = {
     {"device.write-database", write_database, LANDLOCK | NAMESPACES, "writes to the device's database"},
     {"device.remove-database", remove_database, LANDLOCK | NAMESPACES, "removes the device's database"},
     {"device.list", list_device, LANDLOCK | NAMESPACES, "lists the device's folder"},
+    {"device.list-containers", list_containers, LANDLOCK | NAMESPACES, "lists the folders in which containers lie"},
     {"device.socket", call_service, SECCOMP | NAMESPACES, "connects to the service's socket", .varies = LANDLOCK},
     {"device.remove-socket", replace_socket, LANDLOCK | NAMESPACES, "removes the service's socket"},
     {"device.transfers", read_partial, LANDLOCK | NAMESPACES, "reads an unfinished download"},

@@ -2,9 +2,11 @@
 #define _GNU_SOURCE
 #include "Families.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -72,9 +74,90 @@ static struct escape_verdict by_socket_name(const struct escape_scene *scene) {
     struct stat status;
     return escape_result(stat(scene->service_socket, &status), "stat", "knows the service's socket");
 }
-static struct escape_verdict of_other_app(const struct escape_scene *scene) {
+// Whether an open folder, which is closed, has a name that begins so.
+static int is_listed(int folder, const char *beginning) {
+    DIR *names = folder == -1 ? NULL : fdopendir(folder);
+    if (!names) {
+        if (folder != -1) close(folder);
+        return 0;
+    }
+    int found = 0;
+    for (struct dirent *entry; (entry = readdir(names));) found |= !strncmp(entry->d_name, beginning, strlen(beginning));
+    closedir(names);
+    return found;
+}
+
+// What some calls answer for a path, in one number.
+static unsigned long answers_for(const char *path) {
     struct stat status;
-    return escape_result(stat(scene->other_group, &status), "stat", "knows what else is installed");
+    unsigned long answers = lstat(path, &status) == -1 ? (unsigned long)errno : 0;
+    answers = answers << 8 | (faccessat(AT_FDCWD, path, F_OK, 0) == -1 ? (unsigned long)errno : 0);
+    static const int flags[] = {O_PATH | O_CLOEXEC, O_RDONLY | O_DIRECTORY | O_CLOEXEC};
+    for (int index = 0; index < 2; index++) {
+        int file = open(path, flags[index]);
+        answers = answers << 8 | (file == -1 ? (unsigned long)errno : 0);
+        if (file != -1) close(file);
+    }
+    return answers;
+}
+
+// Whether a name that was put together from what is known has other answers than one that nobody has.
+static int is_told(const char *folder, const char *identifier, const char *ending) {
+    char name[NAME_MAX + 1], nobody[NAME_MAX + 1];
+    snprintf(name, sizeof name, "%s%s", identifier, ending);
+    snprintf(nobody, sizeof nobody, "org.example.nobody%s", ending);
+    return answers_for(escape_path(folder, name)) != answers_for(escape_path(folder, nobody));
+}
+
+// Looks for another's container beside its own.
+static int has_neighbour(const char *own, const char *identifier) {
+    const char *name = strrchr(own, '/') + 1, *ending = strchr(name, '~');
+    char folder[PATH_MAX], link[64];
+    snprintf(folder, sizeof folder, "%.*s", (int)(name - own - 1), own);
+    const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    int inside = open(own, flags), place = open(folder, O_PATH | O_CLOEXEC);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", place);
+    int found = is_listed(open(folder, flags), identifier) | is_listed(openat(inside, "..", flags), identifier)
+        | is_listed(openat(place, ".", flags), identifier) | is_listed(open(link, flags), identifier);
+    if (chdir(own) == 0)
+        found |= is_listed(open("..", flags), identifier) | is_listed(open("/proc/self/cwd/..", flags), identifier);
+    for (int index = 0; index < 3; index++) {
+        const char *from = (const char *[]){folder, escape_path(own, ".."), link}[index];
+        found |= is_told(from, identifier, "") | (ending && is_told(from, identifier, ending));
+    }
+    if (inside != -1) close(inside);
+    if (place != -1) close(place);
+    return found;
+}
+
+// Whether what the kernel shows of this process names it.
+static int is_shown(const char *identifier) {
+    static char text[1 << 16];
+    int file = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    ssize_t count = 0, size = 0;
+    while (file != -1 && size < (ssize_t)sizeof text - 1 && (count = read(file, text + size, sizeof text - 1 - (size_t)size)) > 0)
+        size += count;
+    if (file != -1) close(file);
+    text[size] = 0;
+    int found = strstr(text, identifier) != NULL;
+    for (int descriptor = 0; descriptor < 64; descriptor++) {
+        char number[16], target[PATH_MAX];
+        snprintf(number, sizeof number, "%d", descriptor);
+        ssize_t length = readlink(escape_path("/proc/self/fd", number), target, sizeof target - 1);
+        if (length == -1) continue;
+        target[length] = 0;
+        found |= strstr(target, identifier) != NULL;
+    }
+    return found;
+}
+
+static struct escape_verdict of_other_app(const struct escape_scene *scene) {
+    char own[PATH_MAX];
+    snprintf(own, sizeof own, "%.*s", (int)(strrchr(scene->home, '/') - scene->home), scene->home);
+    int found = has_neighbour(scene->group, scene->other_group_identifier)
+        | has_neighbour(own, scene->other_extension_identifier) | is_shown(scene->other_group_identifier)
+        | is_shown(scene->other_extension_identifier);
+    return found ? escape_reached("knows what else is installed") : escape_held("finds nothing of the other app");
 }
 static struct escape_verdict of_mounts(const struct escape_scene *scene) {
     (void)scene;
@@ -105,8 +188,8 @@ static const struct escape_probe probes[] = {
     {"existence.inotify", by_inotify, SECCOMP | NAMESPACES, "watches a folder outside by inotify"},
     {"existence.fanotify", by_fanotify, SECCOMP | NAMESPACES, "watches a folder outside by fanotify"},
     {"existence.socket", by_socket_name, NAMESPACES, "asks for the service's socket"},
-    // Files are moved between containers, for which the kernel wants them in one mount, and Landlock hides no names.
-    {"existence.other-app", of_other_app, 0, "asks for another app's container by its name", .varies = NAMESPACES},
+    // Landlock hides no names, and all containers are in one mount: what holds it is that nobody can say the other's name.
+    {"existence.other-app", of_other_app, LANDLOCK | NAMESPACES, "looks for another app's container by its identifiers"},
     {"existence.mounts", of_mounts, NAMESPACES, "reads which file systems are mounted"},
 };
 const struct escape_table escape_existence = ESCAPE_TABLE(probes);

@@ -75,6 +75,8 @@ static const struct {
     {"app", &scene.app, NULL},
     {"other-group", &scene.other_group, NULL},
     {"other-home", &scene.other_home, NULL},
+    {"other-group-identifier", &scene.other_group_identifier, NULL},
+    {"other-extension-identifier", &scene.other_extension_identifier, NULL},
     {"abstract-socket", &scene.abstract_socket, NULL},
     {"message-queue", &scene.message_queue, NULL},
     {"tcp-port", NULL, &scene.tcp_port},

@@ -36,6 +36,7 @@ import os.log
         record.essentialRemaining = extensionInfo.restrictedEssentialDownloadSizeRemaining
         record.onMainThread = Thread.isMainThread
         record.madeOnMain = isMadeOnMain
+        record.container = container.path
         record.isWritable =
             FileManager.default.isWritableFile(atPath: manifestURL.path)
             && FileHandle(forWritingAtPath: manifestURL.path) != nil

@@ -176,6 +176,8 @@ package struct FixtureRecord: Codable, Hashable, Sendable {
     package var executable: String?
     /// The texts of files, by their names.
     package var texts: [String: String]?
+    /// The group's container, as the process knows it.
+    package var container: String?
 
     /// A download as its object shows it.
     package struct Listed: Codable, Hashable, Sendable {

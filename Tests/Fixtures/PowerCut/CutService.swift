@@ -35,6 +35,16 @@ final class CutService {
     deinit { kill() }
 
     var isRunning: Bool { child != nil }
+
+    /// The container of a group, below the device's root.
+    func container(of group: String) throws -> String {
+        let root = location.root
+        guard let folder = ContainerFolders(list: { PlainFile.names(in: "\(root)/\($0)") })[.group, group] else {
+            throw PowerCutError("\(group) has no container")
+        }
+        return folder
+    }
+
     private var log: String { programs.folder + "/service.log" }
 
     /// Starts it; `isReady` waits until it serves.

@@ -12,7 +12,6 @@ final class CutSession: Sendable {
     private let rows: ServiceConnection
     private let ledger: Ledger
     private let app: PowerCutApp
-    private let container: String
     private let session = Guarded("")
     private let threads = Guarded<[Worker]>([])
     /// From now on everything may fail.
@@ -30,7 +29,6 @@ final class CutSession: Sendable {
         self.app = app
         self.ledger = ledger
         self.answersAll = answersAll
-        container = "\(service.location.root)/Containers/Group/\(app.group)"
         ledger.beginSession()
         for connection in [calls, events] {
             _ = try connection.call(ManagerInterface.Declare.self, .init(app: app.identifier))

@@ -67,7 +67,9 @@ package final class PowerCutTrial {
     private var stuck: [String] = []
 
     private var root: String { service.location.root }
-    private var assets: String { "\(root)/Containers/Group/\(app.group)/Assets" }
+    /// Of the app's group, below the root.
+    private let container: String
+    private var assets: String { "\(root)/\(container)/Assets" }
 
     /// Where the device on a disk will be. What the caller puts there before is kept.
     package static func root(on disk: HelperFileSystem) -> String { disk.path + "/device" }
@@ -81,13 +83,15 @@ package final class PowerCutTrial {
         self.disk = disk
         self.seed = seed
         service = CutService(root: Self.root(on: disk), programs: programs)
-        ledger = Ledger(
-            files: files, assets: "\(service.location.root)/Containers/Group/\(app.group)/Assets")
         try service.start()
-        try install()
+        try Self.install(app, on: service)
+        container = try service.container(of: app.group)
+        ledger = Ledger(files: files, assets: "\(service.location.root)/\(container)/Assets")
+        if try !PlainFile.exists(assets) { try check("mkdir") { mkdir(assets, 0o700) } }
+        sync()
     }
 
-    private func install() throws {
+    private static func install(_ app: PowerCutApp, on service: CutService) throws {
         let connection = try service.connect()
         _ = try connection.call(DeviceInterface.SetDeveloperMode.self, .init(on: true))
         var last: DeviceInterface.InstallUpdate?
@@ -99,8 +103,6 @@ package final class PowerCutTrial {
         guard last?.phase == "launchable" else {
             throw PowerCutError("the app was not installed: \(last?.detail ?? "no answer")")
         }
-        if try !PlainFile.exists(assets) { try check("mkdir") { mkdir(assets, 0o700) } }
-        sync()
     }
 
     /// Runs cycles until there were so many, or until `goesOn` says no; then lets the device finish everything.
@@ -207,7 +209,7 @@ package final class PowerCutTrial {
 
     /// Files of which nobody has any use: what was interrupted leaves nothing behind.
     private func leftBehind() -> [String] {
-        ["Transfers", "Containers/Group/\(app.group)/Library/Caches/.BackgroundAssets"].flatMap { folder in
+        ["Transfers", "\(container)/Library/Caches/.BackgroundAssets"].flatMap { folder in
             PlainFile.names(in: "\(root)/\(folder)").map { "\(folder)/\($0)" }
         }
     }

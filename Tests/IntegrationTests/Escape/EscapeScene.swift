@@ -7,8 +7,11 @@ import Glibc
 
 /// A device folder without a service, and a world around it, for one run of one probe.
 final class EscapeScene {
-    static let identifier = "org.example.escape.extension"
-    static let group = "group.org.example.escape"
+    private static let identifier = "org.example.escape.extension"
+    private static let group = "group.org.example.escape"
+    /// Of the other app, which anybody may know.
+    private static let otherIdentifier = "org.example.other.extension"
+    private static let otherGroup = "group.org.example.other"
     /// These lie below the device's folder.
     private static let app = "Applications/org.example.escape/1/Escape.app"
     static let appex = app + "/Extensions/Downloader.appex"
@@ -19,9 +22,14 @@ final class EscapeScene {
     private var before: [String: FileState] = [:]
 
     let device: String
+    /// Of the extension and of its group, below the device's folder.
+    let extensionContainer: String
+    let groupContainer: String
     let home: String
     let temporary: String
     let container: String
+    private let otherGroup: String
+    private let otherHome: String
     let appFolder: String
     let bundle: String
     let program: String
@@ -38,9 +46,15 @@ final class EscapeScene {
         appFolder = device + "/" + Self.app
         bundle = device + "/" + Self.appex
         program = device + "/" + Self.executable
-        home = "\(device)/Containers/Extension/\(Self.identifier)/home"
-        temporary = "\(device)/Containers/Extension/\(Self.identifier)/tmp"
-        container = "\(device)/Containers/Group/\(Self.group)"
+        var folders = ContainerFolders()
+        let random = SystemRandomSource()
+        extensionContainer = folders.folder(.appExtension, of: Self.identifier, random: random)
+        groupContainer = folders.folder(.group, of: Self.group, random: random)
+        home = "\(device)/\(extensionContainer)/home"
+        temporary = "\(device)/\(extensionContainer)/tmp"
+        container = "\(device)/\(groupContainer)"
+        otherGroup = folders.folder(.group, of: Self.otherGroup, random: random)
+        otherHome = folders.folder(.appExtension, of: Self.otherIdentifier, random: random) + "/home"
         try Self.clear(root)
         try Files.makeFolder(device)
         let name = "escape-\(getpid())-\(root.suffix(6))"
@@ -69,15 +83,13 @@ final class EscapeScene {
     }
 
     private func makeDevice(libraries: [String]) throws {
-        let own = "\(device)/Containers/Extension/\(Self.identifier)"
+        let own = "\(device)/\(extensionContainer)"
         for folder in [home, temporary, own + "/Manifests", container, bundle, appFolder + "/Frameworks"] {
             try Files.makeFolder(folder)
         }
         for (path, text) in [
             "device.sqlite": "rows of others", "Transfers/transfer.partial": "bytes", "DevelopmentCA/key.pem": "a key",
-            "Containers/Group/group.other/file": "of another app",
-            "Containers/Extension/other.extension/home/file": "too",
-            "Containers/Extension/\(Self.identifier)/.lock": "",
+            "\(otherGroup)/file": "of another app", "\(otherHome)/file": "too", "\(extensionContainer)/.lock": "",
             "Applications/other/1/Other.app/Info.plist": "another app", "\(Self.app)/Info.plist": "the app",
         ] { try Files.write(device + "/" + path, Data(text.utf8)) }
         try Files.write(bundle + "/Info.plist", Data("the extension".utf8))
@@ -110,8 +122,8 @@ final class EscapeScene {
             "bundle": bundle, "outside": outside, "secret": outside + "/secret", "link": outside + "/link",
             "fifo": outside + "/fifo", "folder": outside + "/folder", "library": library, "device": device,
             "database": device + "/device.sqlite", "service-socket": device + "/service.socket", "app": appFolder,
-            "other-group": device + "/Containers/Group/group.other",
-            "other-home": device + "/Containers/Extension/other.extension/home",
+            "other-group": device + "/" + otherGroup, "other-home": device + "/" + otherHome,
+            "other-group-identifier": Self.otherGroup, "other-extension-identifier": Self.otherIdentifier,
             "abstract-socket": bystander.name, "message-queue": "/" + bystander.name,
             "tcp-port": "\(bystander.tcpPort)", "udp-port": "\(bystander.udpPort)",
             "shared-memory": "\(bystander.sharedMemory)", "victim": "\(bystander.process)", "service": "\(getpid())",

@@ -87,8 +87,8 @@ final class EscapeStage {
             "SWIFT_BACKTRACE": "enable=no", "PATH": "/usr/bin:/bin",
         ]
         let site = sandbox.site(
-            identifier: EscapeScene.identifier, executable: EscapeScene.executable, folder: EscapeScene.appex,
-            groups: [EscapeScene.group])
+            container: scene.extensionContainer, executable: EscapeScene.executable, folder: EscapeScene.appex,
+            groupContainers: [scene.groupContainer])
         let isClean = layers.contains(.environment)
         var box = sandbox.description(
             of: site, priority: SandboxPriority(nice: 0, disk: nil),

@@ -25,7 +25,7 @@ extension TestDevice {
     func expectNothingInstalled(sourceLocation: SourceLocation = #_sourceLocation) async throws {
         #expect(try await apps() == [], sourceLocation: sourceLocation)
         #expect(try await downloads(of: "") == [], sourceLocation: sourceLocation)
-        for folder in ["Applications", "Containers/Group", "Containers/Extension", "Transfers"] {
+        for folder in ["Applications", "Transfers"] + ContainerFolders.Kind.allCases.map(\.rawValue) {
             let found = Files.names(in: root + "/" + folder).filter { $0 != ".staging" }
             #expect(found == [], "\(folder)", sourceLocation: sourceLocation)
         }

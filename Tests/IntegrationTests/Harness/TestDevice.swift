@@ -269,7 +269,21 @@ final class TestDevice: Sendable {
 
     // MARK: The sample app
 
-    func container(_ app: String = FixtureBundle.identifier) -> String { "\(root)/Containers/Group/group.\(app)" }
+    /// The container of the sample app's group.
+    func container(_ app: String = FixtureBundle.identifier) -> String { container(.group, of: "group.\(app)") }
+
+    /// A path of nothing where there is none.
+    func container(_ kind: ContainerFolders.Kind, of identifier: String) -> String {
+        let folders = ContainerFolders { Files.names(in: "\(root)/\($0)") }
+        return "\(root)/\(folders[kind, identifier] ?? "no container of \(identifier)")"
+    }
+
+    /// Makes a container before the service starts, which then keeps it.
+    func makeContainer(_ kind: ContainerFolders.Kind, of identifier: String) throws -> String {
+        let path = "\(root)/\(kind.rawValue)/\(ContainerFolders.name(of: identifier, 1, 2))"
+        try Files.makeFolder(path)
+        return path
+    }
 
     /// A file that the sample app or its extension moved to its place.
     func asset(_ identifier: String, of app: String = FixtureBundle.identifier) -> Data? {

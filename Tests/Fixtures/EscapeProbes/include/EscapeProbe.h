@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 // Grows with every change of the structures below. A library of another version is refused loudly.
-enum { ESCAPE_VERSION = 2 };
+enum { ESCAPE_VERSION = 3 };
 
 // The layers of the sandbox, by what holds a probe.
 enum {
@@ -63,6 +63,8 @@ struct escape_scene {
     const char *outside, *secret, *link, *fifo, *folder, *library;
     // The device: its folder, database and socket, the app's own folder, and containers of another app with a file in each.
     const char *device, *database, *service_socket, *app, *other_group, *other_home;
+    // Whose these containers are: anybody may know that, and not their paths.
+    const char *other_group_identifier, *other_extension_identifier;
     // Where somebody listens: the name of an abstract socket without its leading NUL, a POSIX message queue.
     const char *abstract_socket, *message_queue;
     // Ports of 127.0.0.1, the key of a shared memory segment of System V.
@@ -75,7 +77,7 @@ struct escape_probe {
     // family.route, in lower case.
     const char *name;
     struct escape_verdict (*attempt)(const struct escape_scene *);
-    // Each of these layers holds the probe also when it is the only one; 0 for a weakness that docs/sandbox-probes.md names.
+    // Each of these layers holds the probe also when it is the only one.
     unsigned layers;
     // What it tries, as a phrase.
     const char *says;
