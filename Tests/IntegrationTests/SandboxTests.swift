@@ -165,6 +165,37 @@ import Testing
         }
     }
 
+    @Test("An extension that speaks for itself reaches its download manager only, not the device and its apps")
+    func calls() async throws {
+        try await TestDevice.run { device in
+            let server = try await device.server()
+            let refused = [
+                #"{"method":"org.backgroundassets.Device.Apps","more":true}"#,
+                #"{"method":"org.backgroundassets.Device.Describe"}"#,
+                #"{"method":"org.backgroundassets.Device.SetDeveloperMode","parameters":{"on":false}}"#,
+                #"{"method":"org.backgroundassets.Device.Uninstall","parameters":{"app":"org.example.fixture"}}"#,
+                #"{"method":"org.backgroundassets.Device.Journal","parameters":{"app":"","after":0,"follow":false}}"#,
+                #"{"method":"org.backgroundassets.Manager.Declare","parameters":{"app":"org.example.fixture"}}"#,
+            ]
+            let identity = #"{"method":"org.backgroundassets.Manager.Identity"}"#
+            let interfaces = #"{"method":"org.varlink.service.GetInfo"}"#
+            var plan = FixturePlan()
+            plan.calls = refused + [identity, interfaces]
+            try await device.install(plan, from: server)
+            let answers = try #require(try device.extensionRecords("called").first?.texts)
+            for call in refused {
+                let answer = try #require(answers[call])
+                let isUnknown = ["InterfaceNotFound", "MethodNotFound"].contains { answer.contains("service.\($0)") }
+                #expect(isUnknown, "\(call): \(answer)")
+            }
+            let groups = try #require(answers[identity])
+            #expect(groups.contains("group.\(FixtureBundle.identifier)~"), "\(groups)")
+            let known = try #require(answers[interfaces])
+            #expect(known.contains("org.backgroundassets.Manager") && !known.contains("Device"), "\(known)")
+            await server.stop()
+        }
+    }
+
     @Test("A service starts no extension while an earlier process of it lives, and says what it waits for")
     func lock() async throws {
         try await TestDevice.run { device in

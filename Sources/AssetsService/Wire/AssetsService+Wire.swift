@@ -16,6 +16,7 @@ package final class WireEndpoint: @unchecked Sendable {
     private let service: AssetsService
     private let loop: EventLoop
     private let dispatcher: WireDispatcher<AssetsService, Peer>
+    private let extensionDispatcher: WireDispatcher<AssetsService, Peer>
     private var listener: SocketListener?
     private var peers: [Int: Peer] = [:]
     private var connectionsOfProcess: [Int32: Int] = [:]
@@ -24,12 +25,31 @@ package final class WireEndpoint: @unchecked Sendable {
     package init(service: AssetsService, loop: EventLoop, version: String) {
         self.service = service
         self.loop = loop
-        var dispatcher = WireDispatcher<AssetsService, Peer>(
-            vendor: "Background Assets", product: "backgroundassetsd", version: version, url: "",
-            interfaces: [DeviceInterface.interface, ManagerInterface.interface])
+        dispatcher = Self.dispatcherOfProcesses(version: version)
+        extensionDispatcher = Self.dispatcherOfExtensions(version: version)
+    }
+
+    /// What a process of the device's user may call.
+    private static func dispatcherOfProcesses(version: String) -> WireDispatcher<AssetsService, Peer> {
+        var dispatcher = dispatcher(
+            version: version, interfaces: [DeviceInterface.interface, ManagerInterface.interface])
         serveDevice(&dispatcher, version: version)
+        serveDeclaration(&dispatcher)
         serveManager(&dispatcher)
-        self.dispatcher = dispatcher
+        return dispatcher
+    }
+
+    /// What an extension may call: its download manager. The device is not its business, nor are other apps.
+    private static func dispatcherOfExtensions(version: String) -> WireDispatcher<AssetsService, Peer> {
+        var dispatcher = dispatcher(version: version, interfaces: [ManagerInterface.interface])
+        serveManager(&dispatcher)
+        return dispatcher
+    }
+
+    private static func dispatcher(version: String, interfaces: [String]) -> WireDispatcher<AssetsService, Peer> {
+        WireDispatcher(
+            vendor: "Background Assets", product: "backgroundassetsd", version: version, url: "",
+            interfaces: interfaces)
     }
 
     /// True while anybody is connected.
@@ -102,7 +122,7 @@ package final class WireEndpoint: @unchecked Sendable {
         peer.connection?.hold()
         // Used inside this call only.
         nonisolated(unsafe) let frame = frame
-        let dispatcher = dispatcher
+        let dispatcher = peer.isExtension ? extensionDispatcher : dispatcher
         let outcome = service.assumeIsolated { dispatcher.receive(frame, from: peer, in: $0) }
         switch outcome {
         case .taken: break

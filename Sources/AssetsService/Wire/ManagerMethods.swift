@@ -10,7 +10,8 @@ func serveManager(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) {
     serveControl(&dispatcher)
 }
 
-private func serveIdentity(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) {
+/// For processes only: whose an extension is, its socket says.
+func serveDeclaration(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) {
     dispatcher.on(ManagerInterface.Declare.self) { service, peer, header, parameters in
         service.answer(ManagerInterface.Declare.self, header, to: peer) { service throws(AssetsError) in
             guard service.isDeveloperModeOn else {
@@ -24,6 +25,9 @@ private func serveIdentity(_ dispatcher: inout WireDispatcher<AssetsService, Pee
             return Nothing()
         }
     }
+}
+
+private func serveIdentity(_ dispatcher: inout WireDispatcher<AssetsService, Peer>) {
     dispatcher.on(ManagerInterface.Identity.self) { service, peer, header, _ in
         service.answer(ManagerInterface.Identity.self, header, to: peer) { service throws(AssetsError) in
             let caller = try await service.caller(peer)

@@ -50,6 +50,13 @@ final class Peer: @unchecked Sendable {
         }
     }
 
+    var isExtension: Bool {
+        switch origin {
+        case .process: false
+        case .extensionOf: true
+        }
+    }
+
     var isOpen: Bool { connection?.isOpen == true }
 
     // MARK: Answers

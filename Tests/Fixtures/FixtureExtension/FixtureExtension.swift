@@ -45,6 +45,11 @@ import os.log
         try? manifest.write(to: container.appendingPathComponent(FixtureName.plan), options: .atomic)
         plan.die(at: .requestBegins, in: container)
         for line in plan.prints { print(line) }
+        if !plan.calls.isEmpty {
+            var record = FixtureRecord("called")
+            record.texts = Dictionary(uniqueKeysWithValues: plan.calls.map { ($0, serviceAnswer(to: $0)) })
+            append(record, to: container)
+        }
         if let text = plan.logs {
             Logger(subsystem: "org.example", category: "fixture")
                 .notice("request \(request.rawValue) of \(text), \(text, privacy: .public)")

@@ -109,6 +109,8 @@ package struct FixturePlan: Codable, Hashable, Sendable {
     package var isDelegateExclusive = false
     /// Lines for standard output, at each content request.
     package var prints: [String] = []
+    /// Messages that the extension sends to the service beside its manager, at each content request. It notes the answers.
+    package var calls: [String] = []
 
     /// A text that the extension logs, as a private and as a public value, at each content request.
     package var logs: String?
@@ -174,7 +176,7 @@ package struct FixtureRecord: Codable, Hashable, Sendable {
     /// The identifier of the process's bundle, and the executable's name that its property list gives.
     package var bundle: String?
     package var executable: String?
-    /// The texts of files, by their names.
+    /// The texts of files, by their names, or of answers, by their calls.
     package var texts: [String: String]?
     /// The group's container, as the process knows it.
     package var container: String?
