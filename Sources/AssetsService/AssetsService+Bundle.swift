@@ -73,12 +73,19 @@ extension AssetsService {
             description: description, buildFolder: record.buildFolder, source: record.kind, gate: .shut,
             installedAt: calendarNow)
         let files = seams.files
-        let places = containerPlaces(of: appRecord)
         try await translating { () async throws(SystemCallError) in
             try await self.seams.unpacking.run { () throws(SystemCallError) in
                 try placeBuild(files, staging: staging, app: appRecord)
-                try places.make(files)
             }
+        }
+        var isPlaced = false
+        while !isPlaced {
+            let places = containerPlaces(of: appRecord)
+            try await translating { () async throws(SystemCallError) in
+                try await self.seams.unpacking.run { () throws(SystemCallError) in try places.make(files) }
+            }
+            // An app that was removed meanwhile took the container of a shared group along.
+            isPlaced = places == containerPlaces(of: appRecord)
         }
         var record = record
         record.app = app

@@ -99,6 +99,26 @@ struct ContainerSimulationTests {
         #expect(try device.query { try $0.intents() } == [])
     }
 
+    @Test("An app whose group another app shared has a container, whenever the other one is removed")
+    func shared() throws {
+        // Now and then the removal finds the other app between its containers and its row.
+        for seed in UInt64(205)..<255 {
+            let device = try installed(seed: seed)
+            var app = AppDescription.simulated(Self.other, manifestURL: Scenario.manifestURL)
+            (app.groups, app.sharedGroups) = ([Scenario.group], [Scenario.group])
+            device.staging.set("/apps/Other.app", app)
+            _ = try device.install("/apps/Other.app")
+            let calls = device.tree.calls
+            try device.loop.run(until: { device.tree.calls >= calls + Int(seed % 20) })
+            try device.call { try await $0.uninstall(Scenario.app) }
+            try device.settle()
+            let containers = try device.tree.list("Containers/Group")
+            #expect(containers.count == 1, "seed \(seed)")
+            let caches = device.container(.group, of: Scenario.group) + "/Library/Caches"
+            #expect((try? device.tree.list(caches)) == [".BackgroundAssets", "CACHEDIR.TAG"], "seed \(seed)")
+        }
+    }
+
     @Test("A container that somebody removed is there again after the next start")
     func removed() throws {
         let device = try installed(seed: 5)
