@@ -14,8 +14,30 @@ package final class EventLoop: LoopExecutor {
         var timers = TimerHeap()
         var nextTimer: UInt64 = 0
         var isStopping = false
-        /// True from the moment the loop decides to sleep until it is woken: only then a wake-up costs a system call.
-        var mayBeAsleep = false
+        /// Set from the moment the loop decides to sleep until it is woken: only then a wake-up costs a system call.
+        var sleeper: Alarm?
+    }
+
+    /// What ends the loop's sleep. Who hands something over holds it until the loop is woken: what was handed over may be the
+    /// last that anybody does with this loop, which may be gone by then. Written to outside the lock, which the loop wants
+    /// as soon as it is awake.
+    fileprivate final class Alarm: Sendable {
+        let descriptor: Descriptor
+
+        init() throws(SystemCallError) {
+            descriptor = Descriptor(
+                owning: try check("eventfd") { eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) })
+        }
+
+        func ring() {
+            var one: UInt64 = 1
+            _ = write(descriptor.rawValue, &one, 8)
+        }
+
+        func silence() {
+            var value: UInt64 = 0
+            _ = read(descriptor.rawValue, &value, 8)
+        }
     }
 
     /// Readiness of a watched descriptor.
@@ -46,7 +68,7 @@ package final class EventLoop: LoopExecutor {
     /// How long the loop looks for more before it sleeps.
     private let watching: Duration
     private let epoll: Descriptor
-    private let wakeup: Descriptor
+    private let alarm: Alarm
     private let state = Guarded(State())
     private let threadID = Atomic<UInt>(0)
     // Touched on the loop's own thread only, which `watch` and `unwatch` check.
@@ -61,10 +83,10 @@ package final class EventLoop: LoopExecutor {
     package init(watching: Duration = .zero) throws(SystemCallError) {
         self.watching = watching
         epoll = Descriptor(owning: try check("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) })
-        wakeup = Descriptor(owning: try check("eventfd") { eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) })
+        alarm = try Alarm()
         var event = epoll_event(events: Readiness.read.rawValue, data: epoll_data(u64: Self.wakeupMark))
         let epollFD = epoll.rawValue
-        let wakeFD = wakeup.rawValue
+        let wakeFD = alarm.descriptor.rawValue
         try check("epoll_ctl") { epoll_ctl(epollFD, EPOLL_CTL_ADD, wakeFD, &event) }
     }
 
@@ -93,10 +115,11 @@ package final class EventLoop: LoopExecutor {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let unowned = UnownedJob(job)
-        state.withLock { state in
+        let sleeper = state.withLock { state in
             state.jobs.append(unowned)
-            wakeIfAsleep(&state)
+            return state.sleeper.take()
         }
+        sleeper?.ring()
     }
 
     package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
@@ -111,17 +134,19 @@ package final class EventLoop: LoopExecutor {
     package var now: Duration { MonotonicClock.now }
 
     package func schedule(at deadline: Duration, _ body: @escaping @Sendable () -> Void) -> TimerToken {
-        state.withLock { state in
+        let (token, sleeper) = state.withLock { state in
             state.nextTimer += 1
             let token = TimerToken(number: state.nextTimer)
             if deadline <= .zero {
                 state.bodies.append((token, body))
-                wakeIfAsleep(&state)
-            } else if state.timers.insert(.init(deadline: deadline, token: token, body: body)) {
-                wakeIfAsleep(&state)
+            } else if !state.timers.insert(.init(deadline: deadline, token: token, body: body)) {
+                // Others are due before.
+                return (token, nil as Alarm?)
             }
-            return token
+            return (token, state.sleeper.take())
         }
+        sleeper?.ring()
+        return token
     }
 
     package func cancel(_ timer: TimerToken) {
@@ -161,10 +186,11 @@ package final class EventLoop: LoopExecutor {
 
     /// Ends `run()` once the queued jobs are done.
     package func stop() {
-        state.withLock { state in
+        let sleeper = state.withLock { state in
             state.isStopping = true
-            wake()
+            return state.sleeper.take()
         }
+        sleeper?.ring()
     }
 
     /// Runs jobs, timers and handlers on the calling thread until `stop()`.
@@ -194,12 +220,12 @@ package final class EventLoop: LoopExecutor {
             let isWatching = watching > .zero && MonotonicClock.now < watchesUntil
             let timeout = state.withLock { state -> Int32 in
                 guard state.jobs.isEmpty, state.bodies.isEmpty, !state.isStopping, !isWatching else { return 0 }
-                state.mayBeAsleep = true
+                state.sleeper = alarm
                 return state.timers.nextDeadline.map { Self.milliseconds(until: $0) } ?? -1
             }
             let count = epoll_wait(epoll.rawValue, &events, Int32(events.count), timeout)
             // What handlers enqueue from here on is seen before the next wait.
-            state.withLock { $0.mayBeAsleep = false }
+            state.withLock { $0.sleeper = nil }
             if watching > .zero, count > 0 { watchesUntil = MonotonicClock.now + watching }
             for index in 0..<max(0, Int(count)) { dispatch(events[index]) }
         }
@@ -210,27 +236,13 @@ package final class EventLoop: LoopExecutor {
     private func dispatch(_ event: epoll_event) {
         let mark = event.data.u64
         if mark == Self.wakeupMark {
-            var value: UInt64 = 0
-            _ = read(wakeup.rawValue, &value, 8)
-            return
+            return alarm.silence()
         }
         // A handler before this one may have closed the descriptor and opened another of the same number.
         guard let watch = watches[Int32(bitPattern: UInt32(truncatingIfNeeded: mark))],
             watch.generation == UInt32(truncatingIfNeeded: mark >> 32)
         else { return }
         watch.handler(Readiness(rawValue: event.events))
-    }
-
-    /// Inside the lock: what was handed over may be the last that anybody does with this loop, and begins when the lock is
-    /// free. Afterwards the loop may be gone, and its descriptor somebody else's.
-    private func wakeIfAsleep(_ state: inout State) {
-        if state.mayBeAsleep { wake() }
-        state.mayBeAsleep = false
-    }
-
-    private func wake() {
-        var one: UInt64 = 1
-        _ = write(wakeup.rawValue, &one, 8)
     }
 
     /// Rounded up, so that a timer is due when the wait ends.
