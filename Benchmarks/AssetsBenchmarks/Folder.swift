@@ -61,10 +61,25 @@ enum Folder {
         try check("ftruncate") { ftruncate(fd, count) }
     }
 
+    /// Reads a file into memory: a server that has to wait for its disk holds up all whom it serves.
+    static func warm(_ path: String) throws {
+        let file = Descriptor(owning: try check("open") { open(path, O_RDONLY | O_CLOEXEC) })
+        let fd = file.rawValue
+        var piece = [UInt8](repeating: 0, count: 1 << 20)
+        while try check("read", { read(fd, &piece, piece.count) }) > 0 {}
+    }
+
     /// Makes a file look as old as what servers have: one of this very second has no name for its version.
     static func makeOld(_ path: String) throws {
         let time = timespec(tv_sec: Glibc.time(nil) - 3600, tv_nsec: 0)
         try check("utimensat") { utimensat(AT_FDCWD, path, [time, time], 0) }
+    }
+
+    /// Has the file system put each new folder in a folder far from all others, as it does with those of users: with others'
+    /// files it then shares no tables. Where a file system does not know of that, everything stays where it was.
+    static func spread(below path: String, log: String) {
+        guard let program = try? Program.find("chattr") else { return }
+        _ = try? Program.run(program, ["+T", path], log: log)
     }
 
     /// What an ordinary user may still write in a folder.

@@ -86,6 +86,7 @@ private final class LoopRun {
             directives: directives)
         try Folder.make(nginx.site + "/slow")
         try Folder.writeHole(Self.size, to: nginx.site + "/stream.bin")
+        try Folder.warm(nginx.site + "/stream.bin")
         try Folder.writeHole(Self.slowSize, to: nginx.site + "/slow/stream.bin")
         resumer = try ServiceResumer(folder: folder, device: device, nginx: nginx)
         chance = try Chance()

@@ -9,8 +9,8 @@ internal import Glibc
 ///
 /// The app is launched, has asked for all of them and has a delegate; the server has been held until then.
 /// Each round fetches into new folders and nothing is removed before the end: where thousands of files were removed a moment
-/// ago, making files is slow, since ext4 passes their numbers over for minutes. aria2 makes and removes a file beside each of
-/// its own, so its rounds come last.
+/// ago, making files is slow, since ext4 without a journal passes their numbers over for minutes. Therefore each round's
+/// folder is also far from all others. aria2 makes and removes a file beside each of its own, so its rounds come last.
 struct ManyBench: Bench {
     let name = "many"
     let summary = "10000 files of 10 KiB and 2000 of 100 KiB, each durable and told of, against curl -Z and aria2c"
@@ -54,6 +54,7 @@ private final class ManyRun {
         self.name = name
         folder = try Folder.temporary()
         log = folder + "/programs.log"
+        Folder.spread(below: folder, log: log)
         nginx = try Nginx(folder: folder + "/nginx", authority: nil)
         for files in ManyFiles.all {
             for file in files.names { try Folder.writeRandom(files.bytes, to: "\(nginx.site)/\(file)") }
