@@ -77,7 +77,7 @@ enum PausedTransfers {
                 let spec = TransferSpec(
                     id: "\(number)", url: "\(url)?\(number)", partialPath: "Transfers/\(number).partial",
                     transferClass: .foreground)
-                await engine.start(spec) { event in
+                engine.start(spec) { event in
                     if case .progress(let length, _) = event { received.withLock { $0[number] = length } }
                 }
             }

@@ -38,7 +38,7 @@ extension AssetsService {
                     attempts: record.attempts))
         }
         do throws(AssetsError) { try await commit(changes) } catch {
-            await seams.transfers.resume(record.id, as: before)
+            seams.transfers.resume(record.id, as: before)
             throw error
         }
         record.transferClass = transferClass
@@ -46,7 +46,7 @@ extension AssetsService {
         if running[record.id] != nil {
             running[record.id]?.record.transferClass = transferClass
             queue.change(record.id, to: transferClass, at: seams.loop.now)
-            await seams.transfers.resume(record.id, as: transferClass)
+            seams.transfers.resume(record.id, as: transferClass)
             // Its place in the old class is free.
             pumpSoon()
         } else {

@@ -121,7 +121,7 @@ extension AssetsService {
     }
 
     func downloadRecord(id: String) async throws(AssetsError) -> DownloadRecord? {
-        do throws(StoreError) { return try await seams.store.download(id: id) } catch { throw AssetsError(error) }
+        do throws(StoreError) { return try await seams.store.downloadHere(id: id) } catch { throw AssetsError(error) }
     }
 
     /// Queued and running downloads of an app, oldest first.

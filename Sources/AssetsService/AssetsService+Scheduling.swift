@@ -49,7 +49,7 @@ extension AssetsService {
                 try await start(entry)
             case .yield(let id, let stepsBack):
                 running[id]?.stepsBack = stepsBack
-                await seams.transfers.stop(id)
+                seams.transfers.stop(id)
             case .wait(let until):
                 return planSliceTimer(until)
             }
@@ -59,7 +59,7 @@ extension AssetsService {
     /// Starts what the entry stands for, as its row is by now.
     private func start(_ entry: QueueEntry) async throws(StoreError) {
         let found: DownloadRecord?
-        do throws(StoreError) { found = try await seams.store.download(id: entry.id) } catch {
+        do throws(StoreError) { found = try await seams.store.downloadHere(id: entry.id) } catch {
             queue.end(entry.id, at: seams.loop.now)
             throw error
         }

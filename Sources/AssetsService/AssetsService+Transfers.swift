@@ -11,8 +11,6 @@ struct RunningTransfer {
     var expected: Int64
     /// Bytes at the last progress message, so that the next can tell the difference.
     var told: Int64
-    /// The engine has not taken it yet.
-    var isStarting = true
     /// The engine is done with it, but what came of it is not written yet.
     var isEnding = false
     var isCancelled = false
@@ -41,19 +39,25 @@ extension AssetsService {
         running[record.id] = RunningTransfer(
             record: record, received: record.received, expected: record.request.size, told: record.received,
             startedAt: seams.loop.now)
-        let spec = transferSpec(for: record)
         let id = record.id
-        await seams.transfers.start(spec) { event in
-            self.perform { $0.transferEvent(event, of: id) }
+        seams.transfers.start(transferSpec(for: record)) { self.told($0, of: id) }
+    }
+
+    /// What the engine says, on its loop: many files at a time make one job here.
+    private nonisolated func told(_ event: TransferEvent, of id: String) {
+        let isFirst = transferNews.withLock { news in
+            news.append((id, event))
+            return news.count == 1
         }
-        running[id]?.isStarting = false
-        // Its class may have changed before the engine knew of it.
-        if let transferClass = running[id]?.record.transferClass, transferClass != spec.transferClass {
-            await seams.transfers.resume(id, as: transferClass)
+        if isFirst { perform { $0.takeTransferNews() } }
+    }
+
+    private func takeTransferNews() {
+        let news = transferNews.withLock { news in
+            defer { news = [] }
+            return news
         }
-        guard running[id]?.isCancelled == true, running[id]?.isEnding == false else { return }
-        await seams.transfers.cancel(id)
-        release(id)
+        for (id, event) in news { transferEvent(event, of: id) }
     }
 
     private func transferSpec(for record: DownloadRecord) -> TransferSpec {
@@ -188,7 +192,7 @@ extension AssetsService {
     func stopTransfer(_ id: String) async {
         guard let transfer = running[id] else { return }
         running[id]?.isCancelled = true
-        if transfer.isStarting || transfer.isEnding {
+        if transfer.isEnding {
             // Asked inside: the transfer may be released before the continuation's body runs.
             return await withCheckedContinuation { continuation in
                 if running[id] == nil { continuation.resume() } else { running[id]?.stopWaiters.append(continuation) }

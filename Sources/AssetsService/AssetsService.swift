@@ -36,6 +36,8 @@ package actor AssetsService {
     // The queue: what is in memory of it, and what runs.
     var queue = TransferQueue()
     var running: [String: RunningTransfer] = [:]
+    /// What the engine has said and nobody has looked at yet, with the download's id.
+    nonisolated let transferNews = Guarded<[(String, TransferEvent)]>([])
     /// Downloads that are being removed: what was read of them before is not to be started.
     var leaving: Set<String> = []
     /// Attempts that have ended, and of which not everything is done yet that follows.

@@ -125,23 +125,39 @@ package actor Store {
         return result
     }
 
-    /// As `apply`, without a job of its own where the caller runs on the store's executor.
+    // MARK: Without a job of its own where the caller runs on the store's executor
+
+    /// As `apply`.
     package nonisolated func applyHere(
         _ changes: [StoreChange], journal: [JournalEntry] = []
     ) async throws(StoreError) -> ApplyResult {
-        if let result = applyNow(changes, journal) { return try result.get() }
-        return try await apply(changes, journal: journal)
+        try await here { store in
+            Result { () throws(StoreError) in try store.apply(changes, journal: journal) }
+        }.get()
+    }
+
+    /// As `download(id:)`.
+    package nonisolated func downloadHere(id: String) async throws(StoreError) -> DownloadRecord? {
+        try await here { store in Result { () throws(StoreError) in try store.download(id: id) } }.get()
+    }
+
+    private nonisolated func here<Value: Sendable>(
+        _ body: @Sendable (isolated Store) -> Result<Value, StoreError>
+    ) async -> Result<Value, StoreError> {
+        if let outcome = performNow(body) { return outcome }
+        return await perform(body)
     }
 
     /// nil where the caller runs on another executor.
-    private nonisolated func applyNow(
-        _ changes: [StoreChange], _ journal: [JournalEntry]
-    ) -> Result<ApplyResult, StoreError>? {
-        guard executor.isIsolatingCurrentContext() == true else { return nil }
-        return assumeIsolated { store in
-            Result { () throws(StoreError) in try store.apply(changes, journal: journal) }
-        }
+    private nonisolated func performNow<Value: Sendable>(
+        _ body: @Sendable (isolated Store) -> Result<Value, StoreError>
+    ) -> Result<Value, StoreError>? {
+        executor.isIsolatingCurrentContext() == true ? assumeIsolated(body) : nil
     }
+
+    private func perform<Value: Sendable>(
+        _ body: @Sendable (isolated Store) -> Result<Value, StoreError>
+    ) -> Result<Value, StoreError> { body(self) }
 
     func opened() throws(StoreError) -> Database {
         guard let database else { throw StoreError(.closed, "use \(path): the store is closed") }

@@ -39,9 +39,54 @@ package actor TransferEngine {
         self.transport = transport(loop)
     }
 
+    // MARK: What the owner asks for, done in this order
+
     /// Begins an attempt. `report` is called on the engine's loop, perhaps before this returns, and for the last time
     /// with `.ended`. After `stop` nothing begins.
-    package func start(_ spec: TransferSpec, report: @escaping @Sendable (TransferEvent) -> Void) {
+    package nonisolated func start(_ spec: TransferSpec, report: @escaping @Sendable (TransferEvent) -> Void) {
+        post { $0.begin(spec, report) }
+    }
+
+    /// Ends an attempt without another event of it; returns when its bytes are written and nobody touches its file any
+    /// more. No effect on one that has ended.
+    package nonisolated func cancel(_ id: String) async {
+        await withCheckedContinuation { continuation in
+            post { engine in
+                guard let number = engine.numbers[id], let run = engine.runs[number] else {
+                    return continuation.resume()
+                }
+                engine.leaving[number, default: []].append(continuation)
+                run.cancel()
+            }
+        }
+    }
+
+    /// Has an attempt end with `.stopped`, where another one can go on without fetching a byte again.
+    package nonisolated func stop(_ id: String) {
+        post { $0.run(of: id)?.stop() }
+    }
+
+    /// Has an attempt take nothing more until `resume`; returns when all it took is in its file, and its last progress
+    /// was told. A pause that lasts ends the attempt with `.stopped`, where it can.
+    package nonisolated func pause(_ id: String) async {
+        await withCheckedContinuation { continuation in
+            post { engine in
+                guard let run = engine.run(of: id) else { return continuation.resume() }
+                run.pause { continuation.resume() }
+            }
+        }
+    }
+
+    /// Has an attempt go on, perhaps as one of another class.
+    package nonisolated func resume(_ id: String, as transferClass: TransferClass) {
+        post { $0.run(of: id)?.resume(as: transferClass) }
+    }
+
+    private nonisolated func post(_ body: @escaping @Sendable (isolated TransferEngine) -> Void) {
+        loop.perform { self.assumeIsolated { body($0) } }
+    }
+
+    private func begin(_ spec: TransferSpec, _ report: @escaping @Sendable (TransferEvent) -> Void) {
         guard !isStopped else { return }
         precondition(numbers[spec.id] == nil, "two transfers of one download")
         lastNumber += 1
@@ -52,35 +97,9 @@ package actor TransferEngine {
         run.begin()
     }
 
-    /// Ends an attempt without another event of it; returns when its bytes are written and nobody touches its file any
-    /// more. No effect on one that has ended.
-    package func cancel(_ id: String) async {
-        await withCheckedContinuation { continuation in
-            // Asked in here, because this body may run as a job of its own, after others.
-            guard let number = numbers[id], let run = runs[number] else { return continuation.resume() }
-            leaving[number, default: []].append(continuation)
-            run.cancel()
-        }
-    }
+    private func run(of id: String) -> TransferRun? { numbers[id].flatMap { runs[$0] } }
 
-    /// Has an attempt end with `.stopped`, where another one can go on without fetching a byte again.
-    package func stop(_ id: String) {
-        if let number = numbers[id] { runs[number]?.stop() }
-    }
-
-    /// Has an attempt take nothing more until `resume`; returns when all it took is in its file, and its last progress
-    /// was told. A pause that lasts ends the attempt with `.stopped`, where it can.
-    package func pause(_ id: String) async {
-        await withCheckedContinuation { continuation in
-            guard let number = numbers[id], let run = runs[number] else { return continuation.resume() }
-            run.pause { continuation.resume() }
-        }
-    }
-
-    /// Has an attempt go on, perhaps as one of another class.
-    package func resume(_ id: String, as transferClass: TransferClass) {
-        if let number = numbers[id] { runs[number]?.resume(as: transferClass) }
-    }
+    // MARK: What holds for all
 
     /// Bytes a second for all background transfers together; nil for no limit.
     package func setBackgroundRate(_ bytesPerSecond: Int64?) {

@@ -53,7 +53,7 @@ final class Bench: Sendable {
     /// Runs an attempt to its end, or cancels it at the first event for which `isEnough`.
     func run(_ spec: TransferSpec, until isEnough: (TransferEvent) -> Bool = { _ in false }) async -> [TransferEvent] {
         let (stream, continuation) = AsyncStream.makeStream(of: TransferEvent.self)
-        await engine.start(spec) { event in
+        engine.start(spec) { event in
             continuation.yield(event)
             if case .ended = event { continuation.finish() }
         }

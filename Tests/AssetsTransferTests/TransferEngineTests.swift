@@ -4,7 +4,7 @@ import AssetsOS
 import AssetsTransfer
 import Testing
 
-@Suite("Transfers from a web server", .timeLimit(.minutes(2)))
+@Suite("Transfers from a web server", .timeLimit(.minutes(10)))
 struct TransferEngineTests {
     /// Cancels once a few bytes of a slow transfer are there; returns what stands beside them, and how long the file is.
     private func begin(_ server: Nginx, _ bench: Bench) async throws -> (note: ResumePoint, length: Int64) {
@@ -243,7 +243,7 @@ struct TransferEngineTests {
         try await serve(noise(3 << 20)) { server, bench in
             let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
             for number in 0..<CurlTransport.Options().connectionsMax {
-                await bench.engine.start(bench.spec(server.url("/slow/file"), id: "f\(number)")) { event in
+                bench.engine.start(bench.spec(server.url("/slow/file"), id: "f\(number)")) { event in
                     if case .began = event { continuation.yield(number) }
                 }
             }
@@ -259,7 +259,7 @@ struct TransferEngineTests {
     func stop() async throws {
         try await serve(noise(3 << 20)) { server, bench in
             let (stream, continuation) = AsyncStream.makeStream(of: TransferEvent.self)
-            await bench.engine.start(bench.spec(server.url("/slow/file"))) { continuation.yield($0) }
+            bench.engine.start(bench.spec(server.url("/slow/file"))) { continuation.yield($0) }
             for await event in stream { if case .progress = event { break } }
             await bench.engine.stop()
             await bench.engine.stop()
