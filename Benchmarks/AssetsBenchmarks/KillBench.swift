@@ -21,10 +21,20 @@ private struct KillCost {
     var kills = 0
     /// Bytes of the partial file, as they were found when the process was dead, that were asked for again: of each kill.
     var refetched: [Int64] = []
-    /// Bytes that the server had sent beyond the partial file: of each kill that met an answer.
+    /// Bytes that the server had sent beyond the partial file: of each kill that met an answer, and after which more was
+    /// asked for.
     var beyond: [Int64] = []
     var wrongFiles = 0
     var files = 0
+}
+
+/// What kills have left of one download.
+private struct Remains {
+    /// The longest partial file that any of them has left: one that was moved to its place counts as long as it was, and one that
+    /// is gone without that is found out by what is asked for next.
+    var held: Int64 = 0
+    /// What the server had sent beyond it when the last one came.
+    var beyond: Int64?
 }
 
 private final class KillRun {
@@ -120,20 +130,18 @@ private final class KillRun {
         Folder.settle()
         _ = try log.take()
         try resumer.begin([file])
-        // Of the last kill that has not been followed by a request yet.
-        var left: Int64?
+        var remains = Remains()
         for _ in 0..<Self.killsOfEach {
             chance.time(upTo: pause * 2).pass()
             try resumer.kill()
             let length = resumer.length(of: file)
             cost.kills += 1
-            note(try answers(), length, &left, &cost)
-            left = length
+            note(try answers(), length, &remains, &cost)
             try resumer.goOn()
         }
         try resumer.finish(within: Self.limit)
         // Its last answer is logged: it has all bytes.
-        note(try log.take(), nil, &left, &cost)
+        note(try log.take(), nil, &remains, &cost)
         cost.files += 1
         let isRight = try resumer.result(of: file).map { try Folder.isEqual($0, nginx.site + "/asset.bin") } ?? false
         if !isRight { cost.wrongFiles += 1 }
@@ -144,11 +152,13 @@ private final class KillRun {
     private var pause: Duration { .seconds(Double(Self.size) / Double(Self.rate) / Double(Self.killsOfEach + 1)) }
 
     /// Counts the answers between two kills. `length` is what was left by the second one; nil where there was none.
-    private func note(_ answers: [LoggedAnswer], _ length: Int64?, _ left: inout Int64?, _ cost: inout KillCost) {
-        guard let first = answers.first, let last = answers.last else { return }
-        if let known = left { cost.refetched.append(max(0, known - first.start)) }
-        left = nil
-        if let length { cost.beyond.append(max(0, last.start + last.sent - length)) }
+    private func note(_ answers: [LoggedAnswer], _ length: Int64?, _ remains: inout Remains, _ cost: inout KillCost) {
+        if let first = answers.first, let last = answers.last {
+            if remains.held > 0 { cost.refetched.append(max(0, remains.held - first.start)) }
+            if let beyond = remains.beyond { cost.beyond.append(beyond) }
+            remains.beyond = length.map { max(0, last.start + last.sent - $0) }
+        }
+        remains.held = max(remains.held, length ?? 0)
     }
 
     /// What nginx has answered since the last time, once it has noticed that nobody listens any more.
