@@ -6,7 +6,7 @@ import Testing
 
 private typealias Device = DeviceInterface
 
-@Suite(.timeLimit(.minutes(1))) struct ServiceConnectionTests {
+@Suite(.timeLimit(.minutes(10))) struct ServiceConnectionTests {
     @Test("A call has its reply, one after the other, also when the service answers later")
     func calls() async throws {
         try await withService { service in

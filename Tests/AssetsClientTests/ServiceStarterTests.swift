@@ -5,7 +5,7 @@ import Testing
 @testable import AssetsOS
 @testable import AssetsWire
 
-@Suite(.timeLimit(.minutes(1))) struct ServiceStarterTests {
+@Suite(.timeLimit(.minutes(10))) struct ServiceStarterTests {
     /// Stands for the service's executable: locks, listens, says that it is ready, answers Describe, ends with its
     /// first client. A program of its own, because starting one is what is tested.
     private static let program = """

@@ -17,7 +17,7 @@ private actor Counter {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct EventLoopTests {
+@Suite(.timeLimit(.minutes(10))) struct EventLoopTests {
     @Test("Actors run on their loop, whoever calls them")
     func actors() async throws {
         try await withLoop { loop in

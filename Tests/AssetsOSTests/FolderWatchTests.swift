@@ -12,7 +12,7 @@ extension Inbox where Event: Equatable {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct FolderWatchTests {
+@Suite(.timeLimit(.minutes(10))) struct FolderWatchTests {
     /// Calls `body` with a folder, a file in it and what the watch told.
     private func watching(_ body: (String, String, Inbox<String>) async throws -> Void) async throws {
         try await withTemporaryFolder { base in

@@ -73,7 +73,7 @@ private struct Fixture {
 
 private func frame(_ text: String) -> Fixture.Event { .frame(Array(text.utf8)) }
 
-@Suite(.timeLimit(.minutes(1))) struct FrameConnectionTests {
+@Suite(.timeLimit(.minutes(10))) struct FrameConnectionTests {
     @Test("A call and its answer")
     func pingPong() async throws {
         try await withLoop { loop in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AssetsOS
 
-@Suite(.timeLimit(.minutes(1))) struct ProcessTests {
+@Suite(.timeLimit(.minutes(10))) struct ProcessTests {
     /// Runs a shell command with a pipe as output; returns what it wrote and how it ended.
     private func shell(
         _ command: String, environment: [String: String] = [:], directory: Int32? = nil, newSession: Bool = false

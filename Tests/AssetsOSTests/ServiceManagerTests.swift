@@ -3,7 +3,7 @@ import Testing
 
 @testable import AssetsOS
 
-@Suite(.timeLimit(.minutes(1))) struct ServiceManagerTests {
+@Suite(.timeLimit(.minutes(10))) struct ServiceManagerTests {
     @Test("Sockets of the service manager are found by their names and closed when nobody wants them")
     func activation() async throws {
         try await withTemporaryFolder { folder in

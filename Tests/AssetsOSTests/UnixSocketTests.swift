@@ -3,7 +3,7 @@ import Testing
 
 @testable import AssetsOS
 
-@Suite(.timeLimit(.minutes(1))) struct UnixSocketTests {
+@Suite(.timeLimit(.minutes(10))) struct UnixSocketTests {
     @Test("A listening socket is 0600 in a folder that is 0700")
     func modes() async throws {
         try await withTemporaryFolder { folder in

@@ -81,7 +81,7 @@ func failure(_ end: Caller.Event?) -> TransportFailure? {
     return nil
 }
 
-@Suite("libcurl", .timeLimit(.minutes(1)))
+@Suite("libcurl", .timeLimit(.minutes(10)))
 struct CurlTransportTests {
     @Test(
         "A request that cannot be made ends with a failure, after start",

@@ -5,7 +5,7 @@ import AssetsTransfer
 import Glibc
 import Testing
 
-@Suite("Transfers with a digest", .timeLimit(.minutes(2)))
+@Suite("Transfers with a digest", .timeLimit(.minutes(10)))
 struct DigestTransferTests {
     private typealias Answer = RawServer.Answer
 

@@ -4,7 +4,7 @@ import AssetsOS
 import AssetsTransfer
 import Testing
 
-@Suite("Pinned public keys", .timeLimit(.minutes(1)))
+@Suite("Pinned public keys", .timeLimit(.minutes(10)))
 struct PinTests {
     /// As `openssl` makes it of a certificate's key.
     private func pin(of server: Nginx, in directory: TestDirectory) throws -> String {

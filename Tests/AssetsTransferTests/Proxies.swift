@@ -66,7 +66,7 @@ final class TestProxy {
     }
 
     private func waitUntilItListens() throws {
-        let limit = MonotonicClock.now + .seconds(20)
+        let limit = MonotonicClock.now + .seconds(120)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian

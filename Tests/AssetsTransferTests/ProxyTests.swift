@@ -6,7 +6,7 @@ import Testing
 
 @testable import AssetsTransfer
 
-@Suite("Requests through proxies", .timeLimit(.minutes(1)))
+@Suite("Requests through proxies", .timeLimit(.minutes(10)))
 struct ProxyTests {
     private func fetch(
         _ nginx: Nginx, through proxy: ProxyServer?

@@ -4,7 +4,7 @@ import AssetsOS
 import AssetsTransfer
 import Testing
 
-@Suite("Transfers that go on", .timeLimit(.minutes(2)))
+@Suite("Transfers that go on", .timeLimit(.minutes(10)))
 struct ResumeTransferTests {
     private typealias Answer = RawServer.Answer
 

@@ -5,7 +5,7 @@ import AssetsTransfer
 import Glibc
 import Testing
 
-@Suite("Transfers that go wrong", .timeLimit(.minutes(2)))
+@Suite("Transfers that go wrong", .timeLimit(.minutes(10)))
 struct TransferFaultTests {
     private typealias Answer = RawServer.Answer
 

@@ -59,7 +59,7 @@ private struct Knowing: BADownloaderExtension {
 
 private struct Empty: BADownloaderExtension {}
 
-@Suite("Challenges in a process", .timeLimit(.minutes(1))) struct ChallengeTests {
+@Suite("Challenges in a process", .timeLimit(.minutes(10))) struct ChallengeTests {
     /// What the service is answered when it asks a delegate.
     private func answer(
         of delegate: any BADownloadManagerDelegate, _ challenge: WireChallenge = challenge()

@@ -163,7 +163,7 @@ final class Half: NSObject, BADownloadManagerDelegate, Sendable {
         #expect(log.entries == ["control true", "task"])
     }
 
-    @Test("A callback may block on calls and on exclusive control", .timeLimit(.minutes(1)))
+    @Test("A callback may block on calls and on exclusive control", .timeLimit(.minutes(10)))
     func blockingCallback() async {
         service.on(ManagerInterface.CurrentDownloads.self) { call in
             call.reply(

@@ -77,7 +77,7 @@ internal import Testing
         await service.asked.wait { $0.contains(.release("s1", isInSession ? 2 : 1)) }
     }
 
-    @Test("The body runs on the caller's actor", .timeLimit(.minutes(1)))
+    @Test("The body runs on the caller's actor", .timeLimit(.minutes(10)))
     @MainActor func isolation() async throws {
         answerAfterWord { .granted($0) }
         var count = 0

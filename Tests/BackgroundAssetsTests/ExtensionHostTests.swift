@@ -40,7 +40,7 @@ private final class Scripted: BADownloaderExtension, Sendable {
 
 private struct Empty: BADownloaderExtension {}
 
-@Suite(.timeLimit(.minutes(1))) struct ExtensionHostTests {
+@Suite(.timeLimit(.minutes(10))) struct ExtensionHostTests {
     let closed = Gate()
 
     /// Serves an extension; answers the service's end.

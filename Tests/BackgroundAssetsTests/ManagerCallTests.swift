@@ -216,7 +216,7 @@ internal import Testing
         #expect(await log.wait { !$0.isEmpty } == [BAErrorCode.callerConnectionNotAccepted.rawValue])
     }
 
-    @Test("Threads that call at once wait for each other", .timeLimit(.minutes(1)))
+    @Test("Threads that call at once wait for each other", .timeLimit(.minutes(10)))
     func concurrentCalls() async throws {
         answerSchedule(state: 1)
         service.on(ManagerInterface.CurrentDownloads.self) { call in

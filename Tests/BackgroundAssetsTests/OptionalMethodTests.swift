@@ -64,7 +64,7 @@ private final class NoSender: NSObject, URLAuthenticationChallengeSender {
     func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
 }
 
-@Suite(.timeLimit(.minutes(1))) struct OptionalMethodTests {
+@Suite(.timeLimit(.minutes(10))) struct OptionalMethodTests {
     let service = FakeService()
     let manager: BADownloadManager
 

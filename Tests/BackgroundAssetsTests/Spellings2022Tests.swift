@@ -44,7 +44,7 @@ private struct Forwarding: BADownloaderExtension {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct Spellings2022Tests {
+@Suite(.timeLimit(.minutes(10))) struct Spellings2022Tests {
     @MainActor private func serve(_ instance: any BADownloaderExtension) throws -> ServiceConnection {
         var pair = try UnixSocket.pair()
         ExtensionHost(instance, socket: pair.takeFirst()) {}.start()

@@ -15,7 +15,7 @@ final class LogBook: Sendable {
     /// The first `count` records, once they are there.
     func first(_ count: Int) async throws -> [AccessRecord] {
         let clock = ContinuousClock()
-        let limit = clock.now + .seconds(20)
+        let limit = clock.now + .seconds(120)
         while true {
             let all = records.withLock { $0 }
             if all.count >= count { return Array(all.prefix(count)) }

@@ -179,7 +179,7 @@ import Testing
             let app = try device.launch()
             _ = try await app.perform("foreground", try server.item("two.pack", size: 1000))
             _ = try await device.row(
-                "extension-answered", from: device.place(after: stopped), within: .seconds(20)
+                "extension-answered", from: device.place(after: stopped), within: .seconds(90)
             ) { !$0.download.isEmpty }
             let record = try #require(
                 try device.extensionRecords("finished").first { $0.download?.identifier == "two.pack" })

@@ -122,7 +122,7 @@ import Testing
             #expect(await NameQuestions.next(at: names) == "dead")
             let begin = MonotonicClock.now
             #expect(try await app.perform("cancel dead.pack").code == nil)
-            #expect(MonotonicClock.now - begin < .seconds(1))
+            #expect(MonotonicClock.now - begin < .seconds(4))
             try await device.told(1, from: 0)
             #expect(device.asset("level.pack") == server.content("slow/level.pack"))
             #expect(server.requests.count { $0.path.hasSuffix("level.pack") } == 1)

@@ -48,7 +48,7 @@ final class EventLog<Event: Sendable>: Sendable {
 
     /// The first event from `start` on that matches, there already or still to come.
     func first(
-        from start: Int = 0, within limit: Duration = .seconds(60), _ what: String,
+        from start: Int = 0, within limit: Duration = .seconds(120), _ what: String,
         where matches: @escaping @Sendable (Event) -> Bool
     ) async throws -> Event {
         try await withCheckedThrowingContinuation { continuation in

@@ -66,12 +66,12 @@ final class Program: Sendable {
 
     func send(signal: Int32) throws { try child.send(signal: signal) }
 
-    func end(within limit: Duration = .seconds(60)) async throws -> ChildExit {
+    func end(within limit: Duration = .seconds(120)) async throws -> ChildExit {
         try await ended.first(within: limit, "end of process \(process)") { _ in true }
     }
 
     /// Everything it wrote, after its end.
-    func result(within limit: Duration = .seconds(60)) async throws -> ProgramResult {
+    func result(within limit: Duration = .seconds(120)) async throws -> ProgramResult {
         let exit = try await end(within: limit)
         // The readers close their logs when the pipes end, which is after the last line.
         _ = try? await output.first(from: .max, within: limit, "end of output") { _ in false }
@@ -82,7 +82,7 @@ final class Program: Sendable {
     /// Runs a program to its end.
     static func run(
         _ path: String, _ arguments: [String], environment: [String: String] = ProcessEnvironment.current,
-        folder: String? = nil, within limit: Duration = .seconds(60)
+        folder: String? = nil, within limit: Duration = .seconds(120)
     ) async throws -> ProgramResult {
         let program = try Program(path, arguments, environment: environment, folder: folder)
         program.closeInput()

@@ -201,7 +201,7 @@ final class TestDevice: Sendable {
     /// Waits for a row.
     @discardableResult
     func row(
-        _ event: String, from start: Int = 0, within limit: Duration = .seconds(60),
+        _ event: String, from start: Int = 0, within limit: Duration = .seconds(120),
         where matches: @escaping @Sendable (JournalEntry) -> Bool = { _ in true }
     ) async throws -> JournalEntry {
         try await journal.first(from: start, within: limit, "row \(event)") { $0.event == event && matches($0) }
@@ -219,7 +219,7 @@ final class TestDevice: Sendable {
 
     /// Waits until a condition holds, which is asked again with every row of the journal.
     func until(
-        _ what: String, within limit: Duration = .seconds(60), _ condition: () async throws -> Bool
+        _ what: String, within limit: Duration = .seconds(120), _ condition: () async throws -> Bool
     ) async throws {
         let deadline = MonotonicClock.now + limit
         while true {
@@ -316,7 +316,7 @@ final class TestDevice: Sendable {
         let processes = Set(Processes.using(folder) + Processes.using(root)).sorted()
         for process in processes where Processes.commandLine(of: process).contains("backgroundassetsd") {
             Glibc.kill(process, SIGTERM)
-            do { try await Processes.gone(process, within: .seconds(20)) } catch { Issue.record("\(error)") }
+            do { try await Processes.gone(process, within: .seconds(120)) } catch { Issue.record("\(error)") }
         }
         let left = Set(Processes.using(folder) + Processes.using(root)).sorted()
         #expect(left.isEmpty, "left: \(left.map { Processes.commandLine(of: $0) })")

@@ -110,7 +110,7 @@ enum Processes {
     }
 
     /// Waits until a process is gone that is not our child.
-    static func gone(_ process: Int32, within limit: Duration = .seconds(30)) async throws {
+    static func gone(_ process: Int32, within limit: Duration = .seconds(120)) async throws {
         try await blocking {
             let descriptor = pidfd(process)
             guard descriptor >= 0 else { return }
