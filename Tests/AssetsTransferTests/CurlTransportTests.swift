@@ -101,7 +101,7 @@ struct CurlTransportTests {
     func stall(text: String) async throws {
         let server = try RawServer([.init(text, .hold)])
         let caller = try Caller()
-        let request = TransportRequest(url: server.url("/"), stallTimeout: .seconds(1), allowsHTTP: true)
+        let request = TransportRequest(url: server.url("/"), stallTimeout: .seconds(3), allowsHTTP: true)
         let (stream, _) = await caller.start(request)
         let result = await collect(stream)
         #expect(failure(result.end)?.kind == .stall && failure(result.end)?.code == URLErrorCode.timedOut)
@@ -115,7 +115,7 @@ struct CurlTransportTests {
         let server = try RawServer([.init("HTTP/1.1 200 OK", ["Content-Length: \(total)"], noise(total))])
         let caller = try Caller()
         let (paused, continuation) = AsyncStream.makeStream(of: Void.self)
-        let request = TransportRequest(url: server.url("/"), stallTimeout: .seconds(1), allowsHTTP: true)
+        let request = TransportRequest(url: server.url("/"), stallTimeout: .seconds(3), allowsHTTP: true)
         let (stream, task) = await caller.start(request) { event, transport, task in
             if case .head = event {
                 transport.pause(task)
@@ -123,8 +123,8 @@ struct CurlTransportTests {
             }
         }
         for await _ in paused {}
-        // Three times as long as a stall, measured by the clock that libcurl has as well.
-        await caller.loop.pause(for: .seconds(3))
+        // Twice as long as a stall, measured by the clock that libcurl has as well.
+        await caller.loop.pause(for: .seconds(6))
         await caller.resume(task)
         let result = await collect(stream)
         #expect(result.count == total && result.end == .ended(nil))
@@ -142,9 +142,9 @@ struct CurlTransportTests {
         let (first, task) = await caller.start(TransportRequest(url: server.url("/1"), allowsHTTP: true))
         for await event in first { if case .bytes = event { break } }
         let request = TransportRequest(
-            url: server.url("/2"), connectTimeout: .seconds(1), stallTimeout: .seconds(1), allowsHTTP: true)
+            url: server.url("/2"), connectTimeout: .seconds(3), stallTimeout: .seconds(3), allowsHTTP: true)
         let (second, _) = await caller.start(request)
-        await caller.loop.pause(for: .seconds(3))
+        await caller.loop.pause(for: .seconds(6))
         await caller.cancel(task)
         let result = await collect(second)
         #expect(result.status == 200 && result.count == 5 && result.end == .ended(nil))

@@ -114,7 +114,7 @@ struct TransferPauseTests {
     func rate() async throws {
         let bytes = noise(256 << 10)
         try await serve(bytes) { server, bench in
-            await bench.engine.setBackgroundRate(256 << 10)
+            await bench.engine.setBackgroundRate(128 << 10)
             let clock = bench.loop
             let url = server.url("/file")
             let start = clock.now
@@ -125,13 +125,13 @@ struct TransferPauseTests {
                     group.addTask { [spec] in await bench.run(spec).receivedLength }
                 }
                 #expect(await bench.run(bench.spec(url, id: "f")).receivedLength == Int64(bytes.count))
-                // The three take 2.8 seconds at least, and the one that nobody holds up is there before them.
-                #expect(clock.now - start < .milliseconds(2800))
+                // The three take 5.8 seconds at least, and the one that nobody holds up is there before them.
+                #expect(clock.now - start < .milliseconds(5800))
                 for await length in group { #expect(length == Int64(bytes.count)) }
             }
-            // 768 KiB at 256 KiB a second, less the slack.
+            // 768 KiB at 128 KiB a second, less the slack.
             let took = clock.now - start
-            #expect(took > .milliseconds(2800) && took < .seconds(6), "\(took)")
+            #expect(took > .milliseconds(5800) && took < .seconds(60), "\(took)")
             for number in 0..<3 {
                 let content = try bench.content("b\(number)")
                 #expect(content == Bytes(bytes))
