@@ -173,6 +173,11 @@ package enum PolicyNumbers {
     /// Fairness between apps and politeness to servers.
     package static let transfersPerAppAndHostMax = 6
     package static let transfersPerHostMax = 12
+    /// What a transfer takes of memory apart from its bytes: about so much.
+    package static let transferMemory: Int64 = 16 << 10
+    /// Memory of transfers whose bytes have all come, and whose places others have already while the disk takes them: enough
+    /// that many small files keep a disk busy, and little enough for a disk that is slower than the network.
+    package static let unwrittenMax: Int64 = 4 << 20
     /// A transfer that others wait for stops after this long. A new connection and its slow start cost less than a tenth
     /// of it, and nobody waits noticeably for a small file.
     package static let transferSlice = Duration.seconds(10)

@@ -40,6 +40,9 @@ package struct TransferQueue: Sendable {
     }
 
     private(set) var running: [String: Running] = [:]
+    /// Memory of transfers that have all their bytes and no place any more, until the disk has them.
+    private var unwritten: [String: Int64] = [:]
+    private var unwrittenSum: Int64 = 0
     private(set) var windows: [TransferClass: [String: QueueWindow]] = [:]
     /// Whether all apps are known that have something of a class in their queue.
     private var knowledge: [TransferClass: QueueKnowledge] = [:]
@@ -117,8 +120,21 @@ package struct TransferQueue: Sendable {
 
     // MARK: What runs
 
+    /// All bytes of a transfer have come and are on their way to the disk: its place is free, unless so much waits for the
+    /// disk that more would only fill memory. Then it is free when the transfer has ended.
+    ///
+    /// - Parameter unwritten: Bytes that it has in memory.
+    package mutating func gathered(_ id: String, unwritten bytes: Int64, at now: Duration) {
+        let memory = PolicyNumbers.transferMemory + bytes
+        guard running[id] != nil, unwrittenSum + memory <= PolicyNumbers.unwrittenMax else { return }
+        end(id, at: now)
+        unwritten[id] = memory
+        unwrittenSum += memory
+    }
+
     /// The transfer has ended or never began.
     package mutating func end(_ id: String, at now: Duration) {
+        unwrittenSum -= unwritten.removeValue(forKey: id) ?? 0
         guard let ended = running.removeValue(forKey: id) else { return }
         settle(ended, at: now)
         forget(ended.entry.app, ended.account.pool)

@@ -102,9 +102,9 @@ extension AssetsService {
         case .canStop: queue.canYield(id)
         case .progress(let received, let expected): progressed(id, received: received, expected: expected)
         case .checkpoint(let resume): keep(resume, of: id)
-        case .gathered:
+        case .gathered(let unwritten):
             // Its connection and its share of the network are free.
-            queue.end(id, at: seams.loop.now)
+            queue.gathered(id, unwritten: unwritten, at: seams.loop.now)
             noteGathered()
             pumpSoon()
         case .ended(let outcome): ended(transfer, outcome)

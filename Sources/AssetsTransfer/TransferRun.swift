@@ -227,7 +227,7 @@ final class TransferRun: TransportHandler {
     }
 
     private func reportGathered() {
-        if !isGatheredReported { report(.gathered) }
+        if !isGatheredReported { report(.gathered(unwritten: writes?.unwritten ?? 0)) }
         isGatheredReported = true
     }
 

@@ -88,8 +88,8 @@ package enum TransferEvent: Hashable, Sendable {
     case progress(received: Int64, expected: Int64)
     /// What to keep for the next attempt after a power cut: after every sync.
     case checkpoint(ResumePoint)
-    /// All bytes have come; what is left is to write and sync them.
-    case gathered
+    /// All bytes have come; what is left is to write those that are not in the file yet, and to sync them.
+    case gathered(unwritten: Int64)
     /// The last event.
     case ended(TransferOutcome)
 }

@@ -48,6 +48,9 @@ final class WriteBehind {
     var isFull: Bool { holders > 0 && gathered.count >= Self.pieceBytes }
     var isEmpty: Bool { holders == 0 && gathered.count == 0 }
 
+    /// Bytes that are in no file yet, or that the hash still reads.
+    var unwritten: Int64 { Int64(gathered.count + (holders > 0 ? lentCount : 0)) }
+
     /// Gives back the memory of pieces that hold nothing.
     func trim() {
         guard isEmpty else { return }

@@ -71,6 +71,12 @@ struct QueueMachine {
         }
     }
 
+    /// All bytes of a transfer are there, and so many of them in memory only.
+    mutating func gather(_ id: String, unwritten: Int64) {
+        items[id]?.end = now
+        queue.gathered(id, unwritten: unwritten, at: now)
+    }
+
     private mutating func stop(_ id: String, _ stepsBack: Bool) {
         queue.end(id, at: now)
         guard var item = items[id] else { return }

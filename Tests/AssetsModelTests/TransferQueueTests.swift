@@ -44,6 +44,32 @@ struct TransferQueueTests {
         #expect(machine.started.last == "b3")
     }
 
+    @Test("A transfer that has all its bytes leaves its place to another, as long as little waits for the disk")
+    func unwritten() {
+        var machine = QueueMachine()
+        for number in 0..<400 { machine.add("\(number)", host: "\(number)", .foreground, size: 10_000) }
+        _ = machine.pump()
+        var gathered: [String] = []
+        while machine.started.count > gathered.count {
+            let next = machine.started[gathered.count]
+            machine.gather(next, unwritten: 10 << 10)
+            gathered.append(next)
+            _ = machine.pump()
+        }
+        // 26 KiB each of 4 MiB; those after them keep their places, of which an app has twelve.
+        #expect(machine.started.count == 157 + 12)
+        // Neither the end of one that has kept its place nor of one that had none is counted twice.
+        for id in [gathered[168], gathered[0], gathered[0]] { machine.queue.end(id, at: machine.now) }
+        _ = machine.pump()
+        #expect(machine.started.count == 157 + 13)
+        machine.gather(machine.started[169], unwritten: 10 << 10)
+        _ = machine.pump()
+        #expect(machine.started.count == 157 + 14)
+        machine.gather(machine.started[170], unwritten: 0)
+        _ = machine.pump()
+        #expect(machine.started.count == 157 + 14)
+    }
+
     @Test("Within an app higher priority goes first, whatever the order of scheduling", arguments: [true, false])
     func priority(isListed: Bool) {
         var machine = QueueMachine()

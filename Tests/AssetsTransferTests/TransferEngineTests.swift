@@ -47,6 +47,17 @@ struct TransferEngineTests {
         }
     }
 
+    @Test("With its last byte a transfer tells how many are in memory only", arguments: [10_000, 3 << 20])
+    func unwritten(size: Int) async throws {
+        try await serve(noise(size)) { server, bench in
+            let events = await bench.run(bench.spec(server.url("/file")))
+            let told = events.compactMap { if case .gathered(let unwritten) = $0 { unwritten } else { nil } }
+            // Little is not written before it is all there.
+            #expect(told.count == 1 && (size == 10_000 ? told == [10_000] : told[0] <= 1 << 20), "\(told)")
+            #expect(events.receivedLength == Int64(size))
+        }
+    }
+
     @Test(
         "A cancelled transfer goes on from the byte it stopped at, whether or not a row tells of it",
         arguments: [true, false])
