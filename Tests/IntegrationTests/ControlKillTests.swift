@@ -10,6 +10,8 @@ import Testing
 
 @Suite struct ControlKillTests {
     private static let visits = 1000
+    /// Both kinds among them.
+    private static let kills = 4
 
     @Test("A thousand visits of app and extension never overlap, while one or the other is killed at random")
     func kills() async throws {
@@ -23,10 +25,10 @@ import Testing
             plan.entries = 120
             try await device.install(plan, from: server)
             let scene = try Scene(device: device, server: server, chance: SeededChance(seed: seed))
-            try await scene.run(Self.visits)
+            try await scene.run(Self.visits, kills: Self.kills)
             let visits = try Visits(scene.lines, killed: scene.killed)
             #expect(visits.count >= Self.visits)
-            #expect(visits.visitors.count > 2 && scene.killed.count >= 4)
+            #expect(visits.visitors.count > 2 && scene.killed.count >= Self.kills)
             #expect(visits.changes > 10, "they came one after the other")
             #expect(scene.killedKinds == ["app", "extension"])
             await server.stop()
@@ -87,10 +89,11 @@ private final class Scene {
 
     private var visits: Int { lines.count { $0.first == "in" } }
 
-    func run(_ wanted: Int) async throws {
+    /// At least so many visits, and kills however many visits they take.
+    func run(_ wanted: Int, kills: Int) async throws {
         let helper = try device.launch()
         var isExtensionNext = false
-        while visits < wanted || killedKinds.count < 2 {
+        while visits < wanted || killedKinds.count < 2 || killed.count < kills {
             try await visit(helper)
             let goal = visits + Int.random(in: 20...90, using: &chance)
             try await device.until("\(goal) visits") { [self] in
