@@ -23,7 +23,7 @@ struct FaultResult: Hashable, Sendable {
         var sentence: String
     }
 
-    /// Rows of the journal that tell of something wrong.
+    /// Rows of the journal that tell of something wrong, or why the server was asked again.
     var rows: [Row]
     /// The number that the app was told; nil where it got a file.
     var failure: Int?
@@ -158,7 +158,7 @@ enum FaultScene {
     }
 
     private static func isComplaint(_ row: JournalEntry) -> Bool {
-        ["download-waits", "download-failed", "download-started-over", "warning"].contains(row.event)
+        ["download-waits", "download-failed", "download-started-over", "download-paused", "warning"].contains(row.event)
     }
 
     /// Whether a file is one version of the server's file: each byte is combined with the same mask.
