@@ -13,6 +13,7 @@ extension TransferPlan {
     /// What is not called a page by anybody is in doubt only where no page can be: for a manifest, or where the URL names such
     /// a kind of file. There also a server that names versions is; elsewhere it speaks for itself.
     func doubt(about head: TransportHead, length: Int64) -> Doubt {
+        if length > 0, length == order.expectedSize { return .none }
         guard let asked = try? WebAddress(order.url), CaptivePortal.kind(of: asked) != .page, !asksForPart,
             address.map({ CaptivePortal.kind(of: $0) }) != .page
         else { return .none }
@@ -20,7 +21,6 @@ extension TransferPlan {
         let type = ContentFields.mediaType(head) ?? "text/plain"
         let canBePage = CaptivePortal.saysPage(head) || isFile && type.hasPrefix("text/")
         guard canBePage, isFile || !Validator.isNamed(head) else { return .none }
-        if length > 0, length == order.expectedSize { return .none }
         if isFile || length > 0 && order.expectedSize > 0 { return .brokenPromise }
         if let resume, Self.label(of: resume, in: order) != nil, partial.length > 0 {
             return length > 0 && length == resume.total ? .untilTheEnd : .brokenPromise

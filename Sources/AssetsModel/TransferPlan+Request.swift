@@ -123,7 +123,7 @@ extension TransferPlan {
             }
         }
         return Hop(
-            url: address.url, method: method, headers: fields, sendsBody: sendsBody,
+            address: address, method: method, headers: fields, sendsBody: sendsBody,
             allowsHTTP: address.scheme == .http, pins: order.pins(address.host))
     }
 }

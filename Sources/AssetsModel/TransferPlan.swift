@@ -43,12 +43,14 @@ package struct TransferPlan: Sendable {
 
     /// One request.
     package struct Hop: Hashable, Sendable {
-        package var url: String
+        package var address: WebAddress
         package var method: String
         package var headers: [HeaderField]
         package var sendsBody: Bool
         package var allowsHTTP: Bool
         package var pins: [String] = []
+
+        package var url: String { address.url }
     }
 
     /// From where on bytes are taken, and of what.

@@ -112,29 +112,43 @@ extension WebAddress {
 
     /// Credentials before an @ are left out: they would go to whoever the text names.
     private static func readAuthority(_ authority: Substring, _ scheme: Scheme) throws(Problem) -> (String, Int) {
-        let place = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
-        var host: Substring
-        var rest: Substring
-        if place.hasPrefix("[") {
-            guard let end = place.firstIndex(of: "]") else { throw .malformed }
+        var place = authority.utf8
+        if let end = place.lastIndex(of: UInt8(ascii: "@")) { place = place[place.index(after: end)...] }
+        var host: Substring.UTF8View
+        let rest: Substring.UTF8View
+        if place.first == UInt8(ascii: "[") {
+            guard let end = place.firstIndex(of: UInt8(ascii: "]")) else { throw .malformed }
             host = place[..<end].dropFirst()
             rest = place[end...].dropFirst()
-            guard host.contains(":"), host.utf8.allSatisfy({ isHexadecimal($0) || $0 == 0x3A || $0 == 0x2E }) else {
+            guard host.contains(colon), host.allSatisfy({ isHexadecimal($0) || isOneOf($0, ":.") }) else {
                 throw .malformed
             }
         } else {
-            host = place.prefix { $0 != ":" }
+            host = place.prefix { $0 != colon }
             rest = place[host.endIndex...]
-            if host.hasSuffix(".") { host = host.dropLast() }
-            // Between two dots, and before the first, stands a name.
-            let isNamed = host.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { !$0.isEmpty }
-            guard isNamed, host.utf8.count <= 253, host.utf8.allSatisfy(isHostByte) else { throw .malformed }
+            if host.last == dot { host = host.dropLast() }
+            guard isNamed(host), host.count <= 253, host.allSatisfy(isHostByte) else { throw .malformed }
         }
-        if rest.isEmpty || rest == ":" { return (host.lowercased(), scheme.standardPort) }
-        guard rest.hasPrefix(":"), let port = ASCIIText.number(rest.dropFirst()), (1...65535).contains(port) else {
-            throw .malformed
+        let name = Substring(host).lowercased()
+        guard let mark = rest.first else { return (name, scheme.standardPort) }
+        let digits = Substring(rest.dropFirst())
+        guard mark == colon else { throw .malformed }
+        if digits.isEmpty { return (name, scheme.standardPort) }
+        guard let port = ASCIIText.number(digits), (1...65535).contains(port) else { throw .malformed }
+        return (name, Int(port))
+    }
+
+    private static let colon = UInt8(ascii: ":")
+    private static let dot = UInt8(ascii: ".")
+
+    /// Between two dots, and before the first, stands a name.
+    private static func isNamed(_ host: Substring.UTF8View) -> Bool {
+        var last = dot
+        for byte in host {
+            if byte == dot, last == dot { return false }
+            last = byte
         }
-        return (host.lowercased(), Int(port))
+        return last != dot
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
@@ -145,15 +159,16 @@ extension WebAddress {
         ASCIIText.isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(ASCIIText.lower(byte))
     }
 
-    private static let encoded = [UInt8](" \"<>\\^`{|}".utf8)
+    private static func isEncoded(_ byte: UInt8) -> Bool { byte >= 0x80 || isOneOf(byte, " \"<>\\^`{|}") }
     private static let digits = [UInt8]("0123456789ABCDEF".utf8)
 
     /// Percent-encodes what may not stand in a request line; control characters are nobody's URL.
     private static func encode(_ text: Substring) throws(Problem) -> String {
+        guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { throw .malformed }
+        guard text.utf8.contains(where: isEncoded) else { return String(text) }
         var result: [UInt8] = []
         for byte in text.utf8 {
-            guard byte >= 0x20, byte != 0x7F else { throw .malformed }
-            if byte >= 0x80 || encoded.contains(byte) {
+            if isEncoded(byte) {
                 result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
             } else {
                 result.append(byte)

@@ -25,10 +25,10 @@ package final class DeviceTree: FileTree {
     }
 
     package func makeDirectory(_ path: String) throws(SystemCallError) {
-        let names = try TreePath.names(path)
         if try isDirectory(path) { return }
         var made = ""
-        for name in names {
+        for part in path.utf8.split(separator: UInt8(ascii: "/")) {
+            let name = String(Substring(part))
             let parent = made.isEmpty ? "." : made
             made += made.isEmpty ? name : "/" + name
             let folder = try open(parent, OpenFlag.path | O_DIRECTORY)
@@ -47,7 +47,7 @@ package final class DeviceTree: FileTree {
     }
 
     package func openAppendable(_ path: String) throws(SystemCallError) -> any AppendableFile {
-        _ = try TreePath.names(path)
+        try TreePath.check(path)
         return try DeviceFile(open(path, O_RDWR | O_CREAT | O_NONBLOCK, mode: 0o600))
     }
 
@@ -152,8 +152,8 @@ package final class DeviceTree: FileTree {
         for name in names {
             var failure: SystemCallError?
             do throws(SystemCallError) {
-                try TreePath.check(name.from)
-                try TreePath.check(name.to)
+                try TreePath.check(name: name.from)
+                try TreePath.check(name: name.to)
                 try check("renameat") { renameat(old, name.from, new, name.to) }
             } catch { failure = error }
             failures.append(failure)
@@ -171,7 +171,7 @@ package final class DeviceTree: FileTree {
         let fd = parent.rawValue
         var found: [UInt64?] = []
         for name in names {
-            try TreePath.check(name)
+            try TreePath.check(name: name)
             var result = stat()
             do throws(SystemCallError) {
                 try check("fstatat") { fstatat(fd, name, &result, AT_SYMLINK_NOFOLLOW) }
@@ -297,19 +297,43 @@ enum RenameFlag {
     static let noReplace: UInt32 = 1
 }
 
-/// Paths of a tree, taken apart and checked before the kernel sees them.
+/// Paths of a tree, checked before the kernel sees them, and read as it reads them: by bytes.
 enum TreePath {
-    /// Throws EINVAL for what is no name in a folder.
-    static func check(_ name: String) throws(SystemCallError) {
-        guard try names(name).count == 1 else { throw SystemCallError(call: "openat2", number: EINVAL) }
+    private static let slash = UInt8(ascii: "/")
+    private static let dot = UInt8(ascii: ".")
+
+    /// Throws EINVAL for what leads nowhere or elsewhere.
+    static func check(_ path: String) throws(SystemCallError) {
+        guard isSound(path.utf8) else { throw SystemCallError(call: "openat2", number: EINVAL) }
     }
 
-    /// The components; throws EINVAL for what leads nowhere or elsewhere.
-    static func names(_ path: String) throws(SystemCallError) -> [String] {
-        let names = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        let isSound = names.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && !$0.utf8.contains(0) }
-        guard isSound else { throw SystemCallError(call: "openat2", number: EINVAL) }
-        return names
+    /// Throws EINVAL for what is no name in a folder.
+    static func check(name: String) throws(SystemCallError) {
+        guard !name.utf8.contains(slash) else { throw SystemCallError(call: "openat2", number: EINVAL) }
+        try check(name)
+    }
+
+    /// The folder, nil for the root, and the last name.
+    static func split(_ path: String) throws(SystemCallError) -> (parent: String?, name: String) {
+        try check(path)
+        guard let end = path.utf8.lastIndex(of: slash) else { return (nil, path) }
+        return (String(path[..<end]), String(path[path.utf8.index(after: end)...]))
+    }
+
+    /// Every name has bytes, none of them zero, and is neither "." nor "..".
+    private static func isSound(_ path: String.UTF8View) -> Bool {
+        var (bytes, dots) = (0, 0)
+        for byte in path {
+            if byte == slash {
+                guard bytes > 0, dots < bytes || dots > 2 else { return false }
+                (bytes, dots) = (0, 0)
+                continue
+            }
+            guard byte != 0 else { return false }
+            bytes += 1
+            if byte == dot { dots += 1 }
+        }
+        return bytes > 0 && (dots < bytes || dots > 2)
     }
 }
 
@@ -319,7 +343,7 @@ extension DeviceTree {
 
     /// Opens a path of the tree, or the root itself as ".".
     func open(_ path: String, _ flags: Int32, mode: UInt64 = 0) throws(SystemCallError) -> Descriptor {
-        if path != "." { _ = try TreePath.names(path) }
+        if path != "." { try TreePath.check(path) }
         return Descriptor(
             owning: try check("openat2") {
                 clinux_openat2(directory.rawValue, path, UInt64(flags | O_CLOEXEC), mode, Self.resolve)
@@ -330,10 +354,9 @@ extension DeviceTree {
     func withParent<R>(
         of path: String, _ body: (Int32, String) throws(SystemCallError) -> R
     ) throws(SystemCallError) -> R {
-        var names = try TreePath.names(path)
-        let name = names.removeLast()
-        let parent = try open(names.isEmpty ? "." : names.joined(separator: "/"), OpenFlag.path | O_DIRECTORY)
-        return try body(parent.rawValue, name)
+        let (parent, name) = try TreePath.split(path)
+        let folder = try open(parent ?? ".", OpenFlag.path | O_DIRECTORY)
+        return try body(folder.rawValue, name)
     }
 }
 

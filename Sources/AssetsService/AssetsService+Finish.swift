@@ -138,11 +138,11 @@ extension AssetsService {
 extension DownloadRequest {
     /// The last part of the URL's path where it can be a file name, else "asset".
     var fileName: String {
-        let path = url.prefix { $0 != "?" && $0 != "#" }
-        guard let mark = path.utf8.firstRange(of: "://".utf8),
-            let slash = path[mark.upperBound...].lastIndex(of: "/")
+        let path = url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        guard let colon = path.firstIndex(of: UInt8(ascii: ":")), path[colon...].starts(with: "://".utf8),
+            let slash = path[colon...].dropFirst(3).lastIndex(of: UInt8(ascii: "/"))
         else { return "asset" }
-        let name = String(path[path.index(after: slash)...])
+        let name = String(Substring(path[path.index(after: slash)...]))
         let isUsable =
             !name.isEmpty && name.utf8.count <= 200 && !name.hasPrefix(".")
             && name.utf8.allSatisfy { $0 > 32 && $0 != 127 && $0 != UInt8(ascii: "/") }

@@ -24,20 +24,19 @@ struct ResponseHeadReader {
         guard !isComplete else { return .more }
         bytes += line.count
         guard bytes <= Self.bytesMax else { return .malformed }
-        let text = String(decoding: Self.trim(line), as: UTF8.self)
-        if text.hasPrefix("HTTP/") {
+        let text = Self.trim(line)
+        if text.starts(with: "HTTP/".utf8) {
             guard let begun = Self.statusLine(text) else { return .malformed }
             head = begun
             return .more
         }
-        guard var head else { return .malformed }
-        if text.isEmpty { return finish(head) }
-        guard head.headers.count < Self.linesMax else { return .malformed }
+        guard let begun = head else { return .malformed }
+        if text.isEmpty { return finish(begun) }
+        guard begun.headers.count < Self.linesMax else { return .malformed }
         // A folded line goes on with the value before it; nothing that we read is ever folded.
-        guard let colon = text.firstIndex(of: ":"), text.utf8.first != 0x20 else { return .more }
-        let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
-        head.headers.append(HeaderField(name: String(text[..<colon]), value: String(value)))
-        self.head = head
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), text.first != Self.space else { return .more }
+        let value = text[(colon + 1)...].drop { Self.isBlank($0) }
+        head?.headers.append(HeaderField(name: Self.string(text[..<colon]), value: Self.string(value)))
         return .more
     }
 
@@ -50,17 +49,28 @@ struct ResponseHeadReader {
         return .head(head)
     }
 
-    private static func statusLine(_ text: String) -> TransportHead? {
-        let words = text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-        guard words.count >= 2, let status = ASCIIText.number(words[1]), (100...999).contains(status) else {
+    private static func statusLine(_ text: Line) -> TransportHead? {
+        let words = text.split(separator: space, maxSplits: 2, omittingEmptySubsequences: false)
+        guard words.count >= 2, let status = ASCIIText.number(string(words[1])), (100...999).contains(status) else {
             return nil
         }
-        return TransportHead(status: Int(status), httpVersion: String(words[0].dropFirst("HTTP/".count)))
+        return TransportHead(status: Int(status), httpVersion: string(words[0].dropFirst("HTTP/".utf8.count)))
     }
 
-    private static func trim(_ line: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
+    // MARK: Bytes of a line
+
+    private typealias Line = Slice<UnsafeRawBufferPointer>
+    private static let space = UInt8(ascii: " ")
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == UInt8(ascii: "\t") }
+
+    private static func string(_ text: Line) -> String { String(decoding: text, as: UTF8.self) }
+
+    private static func trim(_ line: UnsafeRawBufferPointer) -> Line {
         var end = line.count
-        while end > 0, [0x20, 0x09, 0x0D, 0x0A].contains(line[end - 1]) { end -= 1 }
+        while end > 0, isBlank(line[end - 1]) || isLineEnd(line[end - 1]) { end -= 1 }
         return line[..<end]
     }
+
+    private static func isLineEnd(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\r") || byte == UInt8(ascii: "\n") }
 }

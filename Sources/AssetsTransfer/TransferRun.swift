@@ -233,9 +233,9 @@ final class TransferRun: TransportHandler {
 
     private func send(_ hop: TransferPlan.Hop) {
         var proxy: ProxyServer?
-        switch (try? WebAddress(hop.url)).map(spec.proxies.choice) {
+        switch spec.proxies.choice(for: hop.address) {
         case .through(let server): proxy = server
-        case .direct, nil: break
+        case .direct: break
         case .unusable(let name):
             return perform {
                 $0.end(

@@ -40,7 +40,8 @@ private func number(_ body: () throws -> Void) -> Int32? {
 struct DeviceTreePathTests {
     @Test(
         "What is no path below the root is refused",
-        arguments: ["", "/etc", "..", "a/../b", "a//b", "./a", "a/", "a\0b"])
+        // The last has a mark on its slash, which for the kernel is a slash.
+        arguments: ["", "/etc", "..", "a/../b", "a//b", "./a", "a/", "a\0b", "../\u{301}b"])
     func badPaths(path: String) throws {
         try withTree { tree, _ in
             #expect(number { try tree.makeDirectory(path) } == EINVAL)
@@ -51,6 +52,21 @@ struct DeviceTreePathTests {
             #expect(number { try tree.rename(path, to: "b", exclusively: false) } == EINVAL)
             #expect(number { try tree.remove(path) } == EINVAL)
             #expect(number { try tree.replaceLink(path, target: "x") } == EINVAL)
+            #expect(number { _ = try tree.inodes(of: [path], in: ".") } == EINVAL)
+            let names = [Renaming(from: "a", to: path), Renaming(from: path, to: "a")]
+            let moved = try tree.moveFiles(names, from: ".", to: ".")
+            #expect(moved.map { $0?.number } == [EINVAL, EINVAL])
+        }
+    }
+
+    @Test(
+        "Dots are part of a name where it has something else, or more than two", arguments: ["...", ".a", "..a", "a."])
+    func dots(name: String) throws {
+        try withTree { tree, _ in
+            try tree.makeDirectory("\(name)/\(name)")
+            try tree.replace("\(name)/\(name)/\(name)", with: bytes("dots"), mode: 0o600)
+            #expect(try tree.read("\(name)/\(name)/\(name)", limit: 10) == bytes("dots"))
+            #expect(try tree.inodes(of: [name], in: name) == [tree.status("\(name)/\(name)")?.inode])
         }
     }
 

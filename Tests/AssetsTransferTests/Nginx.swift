@@ -57,17 +57,22 @@ final class Nginx {
         }
     }
 
-    /// Lets all requests end, stops, and returns the access log.
+    /// Lets all requests end, stops, and returns the access log, in the order in which the requests began: nginx writes a
+    /// line as its request ends, and one whose client has gone it may notice long after others.
     func finish() throws -> [Line] {
         process.end(SIGQUIT)
         let text = String(decoding: try tree.read("access.log", limit: 1 << 20), as: UTF8.self)
-        return text.split(separator: "\n").compactMap { line in
+        let lines = text.split(separator: "\n").compactMap { line -> (began: Int, line: Line)? in
             let parts = line.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
-            guard parts.count == 6, let status = Int(parts[1]), let bytes = Int64(parts[2]) else { return nil }
-            return Line(
+            guard parts.count == 8, let ended = Double(parts[6]), let time = Double(parts[7]),
+                let status = Int(parts[1]), let bytes = Int64(parts[2])
+            else { return nil }
+            let read = Line(
                 path: parts[0], status: status, bodyBytes: bytes, range: parts[3], ifRange: parts[4],
                 connection: parts[5])
+            return (Int(((ended - time) * 1000).rounded()), read)
         }
+        return lines.sorted { $0.began < $1.began }.map(\.line)
     }
 
     private static func configuration(_ place: String, _ port: UInt16) -> String {
@@ -76,7 +81,8 @@ final class Nginx {
         \(geteuid() == 0 ? "user root;" : "")
         events { worker_connections 256; }
         http {
-          log_format line escape=none '$uri|$status|$body_bytes_sent|$http_range|$http_if_range|$connection';
+          log_format line escape=none '$uri|$status|$body_bytes_sent|$http_range|$http_if_range|$connection|'
+                  '$msec|$request_time';
           access_log \(place)/access.log line;
           client_body_temp_path \(place)/t1; proxy_temp_path \(place)/t2; fastcgi_temp_path \(place)/t3;
           uwsgi_temp_path \(place)/t4; scgi_temp_path \(place)/t5;

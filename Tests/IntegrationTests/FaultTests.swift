@@ -14,9 +14,8 @@ private actor FaultRun {
     private var runs: [Bool: Task<[String: FaultResult], any Error>] = [:]
 
     func result(of row: FaultRow) async throws -> FaultResult {
-        let run = runs[row.isScheduled] ?? Task {
-            try await FaultScene.run(FaultRow.all.filter { $0.isScheduled == row.isScheduled }.map(Self.file))
-        }
+        let rows = FaultRow.all.filter { $0.isScheduled == row.isScheduled }
+        let run = runs[row.isScheduled] ?? Task { try await FaultScene.run(rows.map(Self.file)) }
         runs[row.isScheduled] = run
         return try #require(try await run.value[Self.file(row).name])
     }

@@ -75,11 +75,10 @@ final class FarServer: Sendable {
 
     func content(_ name: String) -> Data? { Files.read(folder + "/www/" + name) }
 
-    /// What it has answered so far, each once its end was sent.
+    /// What it has answered so far, each once its end was sent, in the order of the requests.
     var requests: [Request] {
         let text = Files.read(folder + "/access.log").map { String(decoding: $0, as: UTF8.self) } ?? ""
-        return text.split(separator: "\n").compactMap { line in
-            let parts = line.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
+        return NginxLog.lines(text).compactMap { parts in
             guard parts.count == 6, let status = Int(parts[1]), let bytes = Int(parts[2]),
                 let connection = Int(parts[4])
             else { return nil }
@@ -99,7 +98,7 @@ final class FarServer: Sendable {
         daemon off; worker_processes 1; pid \(place)/nginx.pid; error_log \(place)/error.log info;
         events { worker_connections 256; }
         http {
-          log_format line escape=none '$uri|$status|$body_bytes_sent|$http_range|$connection|$remote_addr';
+          log_format line escape=none '\(NginxLog.prefix)$uri|$status|$body_bytes_sent|$http_range|$connection|$remote_addr';
           access_log \(place)/access.log line;
           client_body_temp_path \(place)/t1; proxy_temp_path \(place)/t2; fastcgi_temp_path \(place)/t3;
           uwsgi_temp_path \(place)/t4; scgi_temp_path \(place)/t5;

@@ -59,13 +59,12 @@ final class FileNginx: Sendable {
         FixtureItem(name, url: try put(name, randomBytes(size, seed: UInt64(size))), size: size)
     }
 
-    /// Ends it once all requests have ended; what it answered for a file.
+    /// Ends it once all requests have ended; what it answered for a file, in the order of the requests.
     func finish(_ name: String) async throws -> [ServedRequest] {
         try program.send(signal: SIGQUIT)
         _ = try await program.end()
         let text = Files.read(folder + "/access.log").map { String(decoding: $0, as: UTF8.self) } ?? ""
-        return text.split(separator: "\n").compactMap { line in
-            let parts = line.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
+        return NginxLog.lines(text).compactMap { parts in
             guard parts.count == 4, parts[0] == "/" + name, let status = Int(parts[1]), let bytes = Int(parts[2]) else {
                 return nil
             }
@@ -79,7 +78,7 @@ final class FileNginx: Sendable {
         \(geteuid() == 0 ? "user root;" : "")
         events { worker_connections 256; }
         http {
-          log_format line escape=none '$uri|$status|$body_bytes_sent|$http_range';
+          log_format line escape=none '\(NginxLog.prefix)$uri|$status|$body_bytes_sent|$http_range';
           access_log \(place)/access.log line;
           client_body_temp_path \(place)/t1; proxy_temp_path \(place)/t2; fastcgi_temp_path \(place)/t3;
           uwsgi_temp_path \(place)/t4; scgi_temp_path \(place)/t5;
