@@ -78,6 +78,9 @@ final class Bench: Sendable {
     }
 }
 
+/// A limit that a test is not about: also a busy machine is done before.
+let slowMachine = Duration.seconds(600)
+
 /// Many bytes that a failed expectation does not print.
 struct Bytes: Equatable, CustomStringConvertible {
     let all: [UInt8]

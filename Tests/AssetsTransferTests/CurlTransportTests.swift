@@ -157,7 +157,7 @@ struct CurlTransportTests {
         let half = RawServer.Answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", .hold)
         let server = try RawServer([half, whole])
         let caller = try Caller()
-        let request = TransportRequest(url: server.url("/"), allowsHTTP: true)
+        let request = TransportRequest(url: server.url("/"), stallTimeout: slowMachine, allowsHTTP: true)
         let (begun, continuation) = AsyncStream.makeStream(of: Void.self)
         let hasEnded = Guarded(false)
         let (running, _) = await caller.start(request) { event, _, _ in
@@ -178,7 +178,9 @@ struct CurlTransportTests {
         let directory = try TestDirectory()
         let nginx = try Nginx(in: directory)
         try nginx.publish("file", noise(5))
-        let caller = try Caller(.init(extraAuthorities: nginx.authority))
+        var options = CurlTransport.Options(extraAuthorities: nginx.authority)
+        options.idleConnectionMax = slowMachine
+        let caller = try Caller(options)
         func fetch() async { #expect(await collect(await caller.start(.init(url: nginx.url("/file"))).0).count == 5) }
         await fetch()
         await caller.dropConnections(keeping: ["127.0.0.1"])
