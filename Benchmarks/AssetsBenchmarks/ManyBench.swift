@@ -87,9 +87,10 @@ private final class ManyRun {
                     return outcome.wall
                 },
                 Contender("curl") { try self.peers.curl(files, to: self.place()) },
+                Contender("curl, synced") { try self.peers.curlSynced(files, to: self.place()) },
             ], rounds: Self.rounds, deadline: deadline)
         return ManyComparison(
-            ours: samples[0].median, curl: samples[1].median,
+            ours: samples[0].median, curl: samples[1].median, curlSynced: samples[2].median,
             // The first belongs to the round that does not count.
             outcomes: Array(outcomes.dropFirst()), memoryGrowth: try fetch(files, isWatched: true).memoryGrowth)
     }
@@ -107,6 +108,8 @@ private final class ManyRun {
                 target: .atMost(Self.curlRatioMax)),
             figure("wall_ratio_aria2", ours / aria2, "x", peer: "aria2c -j16", target: .atMost(Self.aria2RatioMax)),
             figure("wall", ours, "ms"), figure("wall_curl", curl, "ms"), figure("wall_aria2", aria2, "ms"),
+            figure("wall_curl_synced", found.curlSynced, "ms", peer: "curl -Z, then a sync of each file"),
+            figure("curl_synced_ratio_aria2", found.curlSynced / aria2, "x", peer: "aria2c -j16"),
             figure("rate", Double(files.count) / ours * 1000, "files/s"),
             figure("cpu_service", Sample(counted.map(\.serviceTime)).median, "ms"),
             figure("cpu_app", Sample(counted.map(\.appTime)).median, "ms"),
@@ -210,6 +213,8 @@ private final class ManyRun {
 private struct ManyComparison {
     var ours: Double
     var curl: Double
+    /// With a sync of each file afterwards.
+    var curlSynced: Double
     var outcomes: [ManyOutcome]
     var memoryGrowth: Double
 }

@@ -3,7 +3,7 @@ internal import AssetsOS
 internal import BenchmarkKit
 internal import Glibc
 
-/// Fetches all files of a list into a folder, on connections that are kept. Nothing is synced.
+/// Fetches all files of a list into a folder, on connections that are kept. Neither of them syncs anything.
 struct ManyPeers {
     private static let atOnce = 16
     private static let limit = Duration.seconds(120)
@@ -30,6 +30,11 @@ struct ManyPeers {
         // Without -f an answer of an error would count as a file.
         let arguments = ["-q", "-s", "-S", "-f", "-Z", "--parallel-max", "\(Self.atOnce)", "-K", list]
         return try run(curlProgram, arguments, files, target)
+    }
+
+    /// As `curl`, and then each file is synced: durable with nothing around it. Milliseconds.
+    func curlSynced(_ files: ManyFiles, to target: String) throws -> Double {
+        try curl(files, to: target) + FileSyncs.run(files.names, in: target)
     }
 
     /// Milliseconds.

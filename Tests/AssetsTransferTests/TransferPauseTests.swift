@@ -118,20 +118,21 @@ struct TransferPauseTests {
             let clock = bench.loop
             let url = server.url("/file")
             let start = clock.now
-            await withTaskGroup(of: Int64?.self) { group in
-                for number in 0..<3 {
-                    var spec = bench.spec(url, id: "b\(number)")
-                    spec.transferClass = .background
-                    group.addTask { [spec] in await bench.run(spec).receivedLength }
+            let done = Guarded<[String]>([])
+            await withTaskGroup(of: Void.self) { group in
+                for id in ["b0", "b1", "b2", "f"] {
+                    var spec = bench.spec(url, id: id)
+                    spec.transferClass = id == "f" ? .foreground : .background
+                    group.addTask { [spec] in
+                        #expect(await bench.run(spec).receivedLength == Int64(bytes.count))
+                        done.withLock { $0.append(id) }
+                    }
                 }
-                #expect(await bench.run(bench.spec(url, id: "f")).receivedLength == Int64(bytes.count))
-                // The three take 5.8 seconds at least, and the one that nobody holds up is there before them.
-                #expect(clock.now - start < .milliseconds(5800))
-                for await length in group { #expect(length == Int64(bytes.count)) }
             }
+            #expect(done.withLock { $0.first } == "f", "nobody holds it up")
             // 768 KiB at 128 KiB a second, less the slack.
             let took = clock.now - start
-            #expect(took > .milliseconds(5800) && took < .seconds(60), "\(took)")
+            #expect(took > .milliseconds(5800), "\(took)")
             for number in 0..<3 {
                 let content = try bench.content("b\(number)")
                 #expect(content == Bytes(bytes))
@@ -141,7 +142,7 @@ struct TransferPauseTests {
 
     @Test("A limit that is lifted holds nobody back any more")
     func lifted() async throws {
-        let bytes = noise(4 << 20)
+        let bytes = noise(16 << 20)
         try await serve(bytes) { server, bench in
             await bench.engine.setBackgroundRate(PolicyNumbers.backgroundRateMin)
             var spec = bench.spec(server.url("/file"))
@@ -152,7 +153,7 @@ struct TransferPauseTests {
                 events.append(event)
                 if isProgress(event) { await bench.engine.setBackgroundRate(nil) }
             }
-            // Under the limit it would have taken twice as long.
+            // Under the limit it would have taken four minutes.
             let half = Duration.seconds(Int64(bytes.count) / PolicyNumbers.backgroundRateMin / 2)
             #expect(events.receivedLength == Int64(bytes.count) && bench.loop.now - start < half)
         }
