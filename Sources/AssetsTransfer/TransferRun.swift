@@ -287,6 +287,8 @@ final class TransferRun: TransportHandler {
         if let why = plan?.whyStartedOver { report(.startedOver(lost: lost, why)) }
         report(.began(resumedAt: start.offset, expected: expected))
         if plan?.canStop == true { report(.canStop) }
+        // What an earlier attempt left must not wait for this one's first sync: a power cut would cost the time of both.
+        if start.offset > syncedOffset { sync() }
     }
 
     private func setNote(_ new: String?) throws(SystemCallError) {

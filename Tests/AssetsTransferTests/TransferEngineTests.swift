@@ -114,6 +114,18 @@ struct TransferEngineTests {
         }
     }
 
+    @Test("What is there of an earlier attempt is synced before anything that comes")
+    func syncOfEarlier() async throws {
+        try await serve(noise(3 << 20)) { server, bench in
+            let (note, length) = try await begin(server, bench)
+            #expect(note.syncedOffset == 0)
+            let events = await bench.run(bench.spec(server.url("/slow/file"), resume: note)) { event in
+                if case .checkpoint = event { true } else { false }
+            }
+            #expect(events.resumedAt == [length] && events.checkpoint?.syncedOffset == length)
+        }
+    }
+
     @Test("A file that is all there is not asked for")
     func complete() async throws {
         let bytes = noise(700_000)
