@@ -91,8 +91,8 @@ extension FixtureAppProcess {
             // The first is the manifest's, which is no download of the app's own making.
             #expect(records.first?.download?.isURLDownload == true)
             #expect(records.last?.download?.identifier == "sha256 voices.pack")
-            #expect(device.rows("challenge-asked").count == 2)
-            #expect(device.rows("challenge-answered").map(\.detail) == ["credential given", "credential given"])
+            #expect(try await device.rows("challenge-asked").count == 2)
+            #expect(try await device.rows("challenge-answered").map(\.detail) == ["credential given", "credential given"])
 
             let asked = try await basic.finish()
             #expect(asked.filter { $0.path == "/manifest.json" }.map(\.status).prefix(3) == [401, 401, 200])
@@ -250,7 +250,7 @@ extension FixtureAppProcess {
             // The delegate's time and the extension's.
             #expect(took >= .seconds(59) && took < .seconds(80), "\(took)")
             try await device.until("both times are in the journal") {
-                device.rows("challenge-timed-out").map(\.reason) == ["timeout", "timeout"]
+                try await device.rows("challenge-timed-out").map(\.reason) == ["timeout", "timeout"]
             }
             let asked = try device.extensionRecords("challenge")
             #expect(asked.count == 2, "\(asked)")

@@ -113,7 +113,7 @@ import Testing
         let row = try await device.row("install-failed")
         #expect(row.detail.contains(word))
         #expect(row.reason != "")
-        #expect(device.rows("extension-called").isEmpty)
+        #expect(try await device.rows("extension-called").isEmpty)
         try await device.expectNothingInstalled()
     }
 

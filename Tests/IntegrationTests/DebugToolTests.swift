@@ -112,7 +112,7 @@ extension TestDevice {
             #expect(off.exit == .exited(18) && off.output == [])
             #expect(off.errors.count == 1 && off.errors.first?.contains("settings developer-mode on") == true)
             #expect(try device.extensionRecords("request").count == 1)
-            #expect(device.rows("event-began").isEmpty)
+            #expect(try await device.rows("event-began").isEmpty)
             await server.stop()
         }
     }

@@ -39,7 +39,7 @@ import Testing
                 "manifest.json", FixturePlan(downloads: [try server.item("new.pack", size: 2000)]).encoded())
             try await age(device, by: .seconds(3600))
             try await age(device, by: .seconds(3600))
-            #expect(device.rows("event-began").isEmpty)
+            #expect(try await device.rows("event-began").isEmpty)
             try await age(device, by: .seconds(6 * 3600))
             try await device.row("event-began") { $0.reason == "interval" }
             try await device.until("the new file is there") { device.asset("new.pack")?.count == 2000 }

@@ -64,7 +64,7 @@ import Testing
                 let ended = try await device.row("extension-ended", from: start)
                 #expect(ended.reason == "lock" && ended.detail.contains("/database"), "\(ended.detail)")
                 #expect(ended.time - answered.time > 0.9 && ended.time - answered.time < 5)
-                #expect(device.rows("extension-suspended").filter { $0.number > answered.number }.isEmpty)
+                #expect(try await device.rows("extension-suspended").filter { $0.number > answered.number }.isEmpty)
             }
             // Whoever wants the lock gets it.
             let file = open(device.container() + "/database", O_RDWR | O_CLOEXEC)

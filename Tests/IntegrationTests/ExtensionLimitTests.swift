@@ -85,7 +85,7 @@ import Testing
                 let seen = try #require(try device.extensionRecords("mapped").first)
                 #expect((seen.count ?? 0) > 200_000_000 && seen.value != nil)
                 #expect(run.reason == "" && run.memoryPeak < 8 << 20, "\(run.memoryPeak)")
-                #expect(device.rows("extension-output").isEmpty)
+                #expect(try await device.rows("extension-output").isEmpty)
             } else {
                 #expect(try device.extensionRecords("read").map(\.count) == [nil])
             }

@@ -59,7 +59,7 @@ import Testing
             let scheduled = try device.extensionRecords("scheduled")
             #expect(scheduled.map(\.code) == [nil, nil, 112, 112, nil, 202, 109])
             #expect(scheduled.allSatisfy { $0.code == nil || $0.domain == "BAErrorDomain" })
-            #expect(device.rows("download-refused").map(\.reason).prefix(3) == ["allowance", "allowance", "domain"])
+            #expect(try await device.rows("download-refused").map(\.reason).prefix(3) == ["allowance", "allowance", "domain"])
             for name in ["a", "b", "e"] + plan.downloads.map(\.identifier) {
                 #expect(device.asset(name) == Files.read(server.folder + "/" + name), "\(name)")
             }
@@ -99,7 +99,7 @@ import Testing
             try await device.install(plan, from: server)
             let turnstile = try device.turnstile()
             try await device.row("download-finished") { $0.detail.contains("later.pack") }
-            #expect(device.rows("extension-called").filter { !$0.download.isEmpty }.count == 1)
+            #expect(try await device.rows("extension-called").filter { !$0.download.isEmpty }.count == 1)
             for _ in 0..<3 { turnstile.letPass() }
             try await device.told(3)
             #expect(device.asset("b.pack")?.count == 1000 && device.asset("later.pack")?.count == 1000)

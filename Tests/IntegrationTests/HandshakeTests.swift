@@ -31,7 +31,7 @@ import Testing
             try await everythingIsTold(on: device, files: ["a.pack", "b.pack", "asked.pack"])
             #expect(Files.exists(device.container() + "/died " + death.rawValue))
             // The death was seen, except where the answer had left before.
-            let ends = device.rows("extension-ended").filter { !$0.download.isEmpty }
+            let ends = try await device.rows("extension-ended").filter { !$0.download.isEmpty }
             #expect(ends.count == 1 || death.rawValue.hasSuffix("Returns") && ends.isEmpty, "\(ends)")
             #expect(try device.extensionRecords("failed").contains { $0.download?.identifier == "missing.pack" })
             #expect(try await asking.finish().contains { $0.path == "/asked.pack" && $0.status == 200 })

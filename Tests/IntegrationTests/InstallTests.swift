@@ -223,9 +223,9 @@ import Testing
             try await server.fault("*.pack:rate=200000")
             let install = try device.tool(["install", app])
             for name in names { try await device.row("download-began") { $0.detail.contains(name) } }
-            #expect(!device.rows("download-finished").contains { $0.detail.contains(".pack") })
+            #expect(try await device.rows("download-finished").allSatisfy { !$0.detail.contains(".pack") })
             let answered = try await device.row("extension-answered").time
-            let began = try #require(device.rows("download-began").map(\.time).max())
+            let began = try #require(try await device.rows("download-began").map(\.time).max())
             #expect(began - answered < 1)
 
             let refused = try await device.cli("launch", FixtureBundle.identifier)
@@ -245,7 +245,7 @@ import Testing
             let record = try FixtureRecord(line: try #require(try await direct.result().output.first))
             #expect(record.domain == "BAErrorDomain" && record.code == 55)
             #expect(record.reason?.contains("essential assets") == true)
-            #expect(device.rows("launched").isEmpty)
+            #expect(try await device.rows("launched").isEmpty)
 
             let result = try await install.result()
             #expect(result.exit == .exited(0))

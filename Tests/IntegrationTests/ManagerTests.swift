@@ -58,7 +58,7 @@ import Testing
             #expect(finished.bytes == 600_000 && finished.onMainThread == false)
             #expect(device.asset("level 2.pack") == Files.read(server.folder + "/level 2.pack"))
             #expect(server.bytesSent(of: "level 2.pack") == 600_000)
-            #expect(device.rows("download-promoted").count == 1)
+            #expect(try await device.rows("download-promoted").count == 1)
             // The app heard it, so the extension stays asleep.
             #expect(device.journal.all.dropFirst(start).allSatisfy { $0.event != "extension-called" })
             try checkProgress(app, identifier: began.download)
@@ -145,7 +145,7 @@ import Testing
             #expect(device.asset("one.pack") == Files.read(server.folder + "/one.pack"))
             if delegate == "unfinished" {
                 #expect(app.events("began").count == 1)
-                #expect(device.rows("message-handled").map(\.reason) == ["not-handled"])
+                #expect(try await device.rows("message-handled").map(\.reason) == ["not-handled"])
             }
             // A failure takes the same way.
             let missing = FixtureItem("missing.pack", url: server.url + "/missing.pack", size: 1)
@@ -207,7 +207,7 @@ import Testing
             }
             #expect(server.requests(of: "queued.pack").isEmpty)
             #expect(try await app.perform("list").downloads == [])
-            try await device.until("all are cancelled") { device.rows("download-cancelled").count == 4 }
+            try await device.until("all are cancelled") { try await device.rows("download-cancelled").count == 4 }
             for name in names {
                 let again = try await app.perform("again cancel \(name)")
                 #expect(again.domain == "BAErrorDomain" && again.code == 101)
@@ -291,12 +291,13 @@ import Testing
             // The catalog is read and deleted, which is nobody's problem afterwards.
             #expect(try device.extensionRecords("deleted").map(\.code) == [nil, nil])
             try await device.until("nothing is left") { try await device.downloads() == [] }
-            #expect(device.rows("warning").isEmpty && device.rows("file-deleted").isEmpty)
+            #expect(try await device.rows("warning").isEmpty)
+            #expect(try await device.rows("file-deleted").isEmpty)
             #expect(Files.below(device.container() + "/Library/Caches/.BackgroundAssets") == [])
             let refused = try #require(try device.extensionRecords("foreground").first)
             #expect(refused.domain == "BAErrorDomain" && refused.code == 50)
             #expect(try device.extensionRecords("finished").map(\.bytes) == [1000, 100_000])
-            let big = device.rows("download-began").filter { $0.detail.contains("big.pack") }
+            let big = try await device.rows("download-began").filter { $0.detail.contains("big.pack") }
             #expect(big.map { $0.detail.contains("background") } == [true])
             #expect(server.requests(of: "now.pack").isEmpty)
             await server.stop()
@@ -372,7 +373,7 @@ import Testing
             // What was in memory is gone each time, what was in the container is there: it ends the crashes.
             #expect(records.map(\.count) == [1, 1, 1])
             #expect(Set(records.map(\.run)).count == 3)
-            #expect(device.rows("extension-ended").filter { $0.reason == "crash" }.count == 2)
+            #expect(try await device.rows("extension-ended").filter { $0.reason == "crash" }.count == 2)
             #expect(device.asset("base.pack")?.count == 1000)
             await server.stop()
         }
@@ -406,7 +407,7 @@ import Testing
             let late = try await other.event("control", from: place)
             #expect(late.acquired == false)
             #expect((late.elapsed ?? 0) >= 290 && (late.elapsed ?? .max) < 2000)
-            #expect(device.rows("extension-answered").filter { $0.number > called.number }.isEmpty)
+            #expect(try await device.rows("extension-answered").filter { $0.number > called.number }.isEmpty)
             #expect(try device.extensionRecords("control").isEmpty)
 
             try app.program.send(signal: SIGKILL)
@@ -446,9 +447,9 @@ import Testing
             _ = try await app.perform("foreground", try server.item("both.pack", size: 1000))
             try await app.event("finished")
             try await device.until("both have answered") {
-                device.rows("message-handled").filter { $0.number > Int64(start) }.count == 2
+                try await device.rows("message-handled").filter { $0.number > Int64(start) }.count == 2
             }
-            let told = device.rows("message-delivered").filter { $0.number > Int64(start) }
+            let told = try await device.rows("message-delivered").filter { $0.number > Int64(start) }
             #expect(told.count == 2 && Set(told.map(\.download)).count == 1)
             #expect(try device.extensionRecords("finished").last?.download?.identifier == "both.pack")
             #expect(device.asset("both.pack")?.count == 1000)

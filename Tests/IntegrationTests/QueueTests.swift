@@ -116,7 +116,7 @@ import Testing
                 let name = item.identifier
                 #expect(device.asset(name) == Files.read(server.folder + "/" + name))
                 // Each request asks for the byte after those that were there when the one before was stopped.
-                let kept = device.rows("download-paused").filter { $0.download == ids[name] }.compactMap { row in
+                let kept = try await device.rows("download-paused").filter { $0.download == ids[name] }.compactMap { row in
                     row.detail.split(separator: " ").compactMap { Int($0) }.first
                 }
                 #expect(server.requests(of: name).dropFirst().map(\.range) == kept.map { "bytes=\($0)-" })
@@ -148,7 +148,7 @@ import Testing
             #expect(finished.bytes == 700_000)
             let paused = try await device.row("download-paused", from: start)
             #expect(paused.reason == "network" && paused.detail.contains("after \(had) bytes"))
-            #expect(device.rows("download-waits").isEmpty)
+            #expect(try await device.rows("download-waits").isEmpty)
             try #require(closing.requests.count == 2)
             #expect(closing.requests[0].sent == had)
             #expect(closing.requests[1].from == had && closing.requests[1].ifRange == "\"v1\"")

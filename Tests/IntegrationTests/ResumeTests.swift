@@ -48,7 +48,7 @@ import Testing
             #expect(log.map(\.status) == [200, 206])
             #expect(log.last?.range == "bytes=\(held)-")
             #expect(held + (log.last?.bytes ?? 0) == 1_500_000)
-            #expect(device.rows("download-started-over").isEmpty)
+            #expect(try await device.rows("download-started-over").isEmpty)
         }
     }
 
@@ -68,7 +68,7 @@ import Testing
             #expect(log.map(\.status) == [200, 200])
             #expect(log.last?.range == "bytes=\(held)-" && log.last?.bytes == 1_500_000)
             // What is fetched again, and why, can be read.
-            let row = try #require(device.rows("download-started-over").first)
+            let row = try #require(try await device.rows("download-started-over").first)
             #expect(row.detail == "big.pack, \(held) bytes: the server sends no parts of the file")
         }
     }
@@ -119,9 +119,8 @@ import Testing
             try await device.told(1)
             let failed = try #require(try device.extensionRecords("failed").first)
             #expect(failed.domain == "NSURLErrorDomain")
-            #expect(
-                device.asset("big.pack") == nil
-                    && device.rows("download-finished").allSatisfy { $0.download != row.download })
+            #expect(device.asset("big.pack") == nil)
+            #expect(try await device.rows("download-finished").allSatisfy { $0.download != row.download })
             #expect(Files.names(in: device.root + "/Transfers") == [])
             #expect(Files.below(device.container() + "/Library/Caches/.BackgroundAssets") == [])
             #expect(try await server.finish("big.pack").map(\.status) == [200])

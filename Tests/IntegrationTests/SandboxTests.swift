@@ -84,7 +84,7 @@ import Testing
             plan.request = .crowd
             try await device.install(plan, from: server)
             #expect(try device.extensionRecords("crowded").count == 1)
-            #expect(device.rows("extension-answered").count == 1)
+            #expect(try await device.rows("extension-answered").count == 1)
             await server.stop()
         }
     }
@@ -235,7 +235,7 @@ extension TestDevice {
             try await body(device, try await device.launchedExtension())
             turnstile.letPass()
             #expect(try await install.result().exit == .exited(0))
-            #expect(device.rows("extension-answered").count == 1)
+            #expect(try await device.rows("extension-answered").count == 1)
             await server.stop()
         }
     }
@@ -256,7 +256,7 @@ extension TestDevice {
 
     /// The process of the extension that was launched last.
     fileprivate func launchedExtension() async throws -> Int32 {
-        let row = try #require(rows("extension-launched").last)
+        let row = try #require(try await rows("extension-launched").last)
         return try #require(row.detail.split(separator: " ").last.flatMap { Int32($0) })
     }
 }

@@ -43,24 +43,23 @@ import Testing
             let failed = try #require(try device.extensionRecords("failed").first)
             #expect(failed.download?.identifier == "missing.pack" && failed.download?.state == -1)
             #expect(failed.domain == "NSURLErrorDomain" && failed.code == -1100)
-            try checkOrder(device, isGated: isGated)
+            try await checkOrder(device, isGated: isGated)
             await server.stop()
         }
     }
 
     /// The newer entry point is asked first; what the older one schedules waits for the gate, and it ran before that opened.
-    private func checkOrder(_ device: TestDevice, isGated: Bool) throws {
-        let calls = device.rows("extension-called").filter(\.download.isEmpty)
+    private func checkOrder(_ device: TestDevice, isGated: Bool) async throws {
+        let calls = try await device.rows("extension-called").filter(\.download.isEmpty)
         #expect(calls.map(\.detail) == ["downloads(for: .install)", "applicationDidInstall(metadata:)"])
-        let answers = device.rows("extension-answered").filter(\.download.isEmpty)
+        let answers = try await device.rows("extension-answered").filter(\.download.isEmpty)
         #expect(answers.map(\.reason) == ["not-implemented", ""])
         guard isGated else { return }
-        let opened = try #require(device.rows("gate-opened").first)
+        let opened = try #require(try await device.rows("gate-opened").first)
         #expect(opened.detail == "nothing-essential")
         #expect(answers.allSatisfy { $0.number < opened.number })
-        #expect(
-            device.rows("download-began").filter { $0.detail.contains("pack") }.allSatisfy { $0.number > opened.number }
-        )
+        let began = try await device.rows("download-began").filter { $0.detail.contains("pack") }
+        #expect(began.allSatisfy { $0.number > opened.number })
     }
 
     @Test("Bad input is refused with its code and a reason, the process lives, and others notice nothing")

@@ -63,7 +63,7 @@ import Testing
             try await app.perform("delegate empty")
             _ = try await app.perform("foreground", try server.item("empty.pack", size: 1000))
             try await device.told(2)
-            #expect(device.rows("message-handled").allSatisfy { $0.reason == "not-handled" })
+            #expect(try await device.rows("message-handled").allSatisfy { $0.reason == "not-handled" })
             #expect(try device.extensionRecords("finished").map(\.bytes) == [1000, 1000])
 
             try await app.perform("delegate full old")
@@ -129,7 +129,7 @@ import Testing
             #expect(left.count == 1)
             let file = device.container() + "/Library/Caches/.BackgroundAssets/" + (left.first ?? "")
             #expect(Files.read(file) == Files.read(server.folder + "/one.pack"))
-            #expect(device.rows("file-deleted").isEmpty)
+            #expect(try await device.rows("file-deleted").isEmpty)
             try await app.end()
             await server.stop()
         }

@@ -231,7 +231,8 @@ final class TestDevice: Sendable {
         }
     }
 
-    func rows(_ event: String) -> [JournalEntry] { journal.all.filter { $0.event == event } }
+    /// All rows of an event. Asked for now: what follows the journal comes a moment later.
+    func rows(_ event: String) async throws -> [JournalEntry] { try await wholeJournal().filter { $0.event == event } }
 
     /// Every row there is, asked for now.
     func wholeJournal() async throws -> [JournalEntry] {
