@@ -116,7 +116,8 @@ import Testing
                 let name = item.identifier
                 #expect(device.asset(name) == Files.read(server.folder + "/" + name))
                 // Each request asks for the byte after those that were there when the one before was stopped.
-                let kept = try await device.rows("download-paused").filter { $0.download == ids[name] }.compactMap { row in
+                let pauses = try await device.rows("download-paused").filter { $0.download == ids[name] }
+                let kept = pauses.compactMap { row in
                     row.detail.split(separator: " ").compactMap { Int($0) }.first
                 }
                 #expect(server.requests(of: name).dropFirst().map(\.range) == kept.map { "bytes=\($0)-" })
