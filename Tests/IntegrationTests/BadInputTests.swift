@@ -315,7 +315,7 @@ import Testing
             try await device.row("download-waits")
             try await device.told(1)
             #expect(device.asset("a.pack") == Files.read(server.folder + "/a.pack"))
-            let requests = server.requests(of: "a.pack")
+            let requests = try await server.requests(of: "a.pack", atLeast: 2)
             #expect(requests.count == 2)
             #expect(requests.last?.range == (fault.hasPrefix("close") ? "bytes=100000-" : nil))
             #expect(requests.last?.status == (fault == "close@100000x1" ? 206 : 200))

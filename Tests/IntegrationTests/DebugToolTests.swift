@@ -160,7 +160,7 @@ extension TestDevice {
             let fetched = try #require(rows.lastIndex { $0.event == "manifest-fetched" })
             let called = try #require(rows.lastIndex { $0.event == "extension-called" && $0.download.isEmpty })
             #expect(began < fetched && fetched < called)
-            #expect(server.requests(of: "manifest.json").count == 2)
+            #expect(try await server.requests(of: "manifest.json", atLeast: 2).count == 2)
             try await app.end()
             await server.stop()
         }

@@ -156,9 +156,9 @@ import Testing
             #expect(program.exit == nil)
             let left = MonotonicClock.now
             try await device.unfollow()
-            #expect(try await program.end() == .exited(0))
+            let result = try await program.result()
             #expect(MonotonicClock.now - left >= patience)
-            #expect(program.errors.all == [])
+            #expect(result.exit == .exited(0) && result.errors == [])
             #expect(!Files.exists(device.location.socketPath))
             #expect((Files.read(device.root + "/device.sqlite-wal")?.count ?? 0) == 0)
             // The next client has the next service.
@@ -209,9 +209,9 @@ import Testing
             } else {
                 try FileManager.default.removeItem(atPath: device.root)
             }
-            #expect(try await program.end() == .exited(0))
-            #expect(program.errors.all.count == 1)
-            #expect(program.errors.all.first?.contains("\(device.root) was removed or moved away") == true)
+            let result = try await program.result()
+            #expect(result.exit == .exited(0) && result.errors.count == 1)
+            #expect(result.errors.first?.contains("\(device.root) was removed or moved away") == true)
         }
     }
 

@@ -70,7 +70,7 @@ import Testing
             #expect(began.detail.contains("from byte \(waiting.received)"))
             try await device.told(1, from: start)
             #expect(device.asset("level.pack") == server.content("slow/level.pack"))
-            let second = try #require(server.requests.last { $0.path.hasSuffix("level.pack") })
+            let second = try #require(try await server.requests(of: "level.pack", atLeast: 2, on: device).last)
             #expect(second.status == 206 && second.range == "bytes=\(waiting.received)-")
             #expect(second.bytes == 1_000_000 - Int(waiting.received))
         }
@@ -125,7 +125,7 @@ import Testing
             #expect(MonotonicClock.now - begin < .seconds(4))
             try await device.told(1, from: 0)
             #expect(device.asset("level.pack") == server.content("slow/level.pack"))
-            #expect(server.requests.count { $0.path.hasSuffix("level.pack") } == 1)
+            #expect(try await server.requests(of: "level.pack", atLeast: 1, on: device).count == 1)
             try await app.end()
         }
     }
@@ -192,10 +192,9 @@ import Testing
             try await app.perform("foreground", try server.item("second.pack", size: 1000))
             try await app.event("finished") { $0.download?.identifier == "second.pack" }
             #expect(MonotonicClock.now - begin < Self.soon)
-            let connections = ["first.pack", "second.pack"].map { name in
-                server.requests.first { $0.path.hasSuffix(name) }?.connection
-            }
-            #expect(connections[0] != nil && connections[1] != nil && connections[0] != connections[1])
+            let first = try #require(try await server.requests(of: "first.pack", atLeast: 1, on: device).first)
+            let second = try #require(try await server.requests(of: "second.pack", atLeast: 1, on: device).first)
+            #expect(first.connection != second.connection)
             try await app.end()
         }
     }
@@ -271,7 +270,8 @@ import Testing
             try await app.perform("delegate full")
             try await app.perform("foreground", try server.item("direct.pack", size: 1000))
             try await app.event("finished") { $0.download?.identifier == "direct.pack" }
-            #expect(server.requests.last?.client == NetworkSide.device.address)
+            let direct = try await server.requests(of: "direct.pack", atLeast: 1, on: device)
+            #expect(direct.map(\.client) == [NetworkSide.device.address])
 
             // A wrong password is the proxy's failure, with that reason.
             let start = device.journal.count

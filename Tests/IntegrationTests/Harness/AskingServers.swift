@@ -120,8 +120,16 @@ final class DigestServer: Sendable {
 
     var url: String { "https://localhost:\(port)" }
     /// What it answered so far.
-    var requests: [AskedRequest] {
-        program.output.all.compactMap { try? JSONDecoder().decode(AskedRequest.self, from: Data($0.utf8)) }
+    var requests: [AskedRequest] { program.output.all.compactMap(Self.request) }
+
+    /// Waits for an answer.
+    func answered(_ matches: @escaping @Sendable (AskedRequest) -> Bool) async throws -> AskedRequest {
+        let line = try await program.output.first("answer") { Self.request($0).map(matches) ?? false }
+        return try #require(Self.request(line))
+    }
+
+    private static func request(_ line: String) -> AskedRequest? {
+        try? JSONDecoder().decode(AskedRequest.self, from: Data(line.utf8))
     }
 
     static func start(on device: TestDevice, elsewhere: String = "") async throws -> DigestServer {

@@ -22,9 +22,13 @@ final class ClosingServer: Sendable {
     let held: Int
     private let program: Program
 
-    /// What it answered so far; each once its answer has ended.
-    var requests: [HeldRequest] {
-        program.output.all.compactMap { try? JSONDecoder().decode(HeldRequest.self, from: Data($0.utf8)) }
+    /// What it answered, each once its answer has ended, and once there are so many.
+    func requests(atLeast count: Int) async throws -> [HeldRequest] {
+        try await program.output.all(atLeast: count, "answer") { Self.request($0) != nil }.compactMap(Self.request)
+    }
+
+    private static func request(_ line: String) -> HeldRequest? {
+        try? JSONDecoder().decode(HeldRequest.self, from: Data(line.utf8))
     }
 
     static func start(on device: TestDevice, size: Int, holdingAfter held: Int) async throws -> ClosingServer {

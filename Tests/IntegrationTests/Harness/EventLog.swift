@@ -46,6 +46,19 @@ final class EventLog<Event: Sendable>: Sendable {
     /// Events come again.
     func reopen() { state.withLock { $0.isClosed = false } }
 
+    /// All events that match, once there are so many: who was told of something may know it before the log does.
+    func all(
+        atLeast count: Int, within limit: Duration = .seconds(120), _ what: String,
+        where matches: @escaping @Sendable (Event) -> Bool
+    ) async throws -> [Event] {
+        while true {
+            let seen = all
+            let found = seen.filter(matches)
+            if found.count >= count { return found }
+            _ = try await first(from: seen.count, within: limit, "\(what) (\(found.count) of \(count))", where: matches)
+        }
+    }
+
     /// The first event from `start` on that matches, there already or still to come.
     func first(
         from start: Int = 0, within limit: Duration = .seconds(120), _ what: String,

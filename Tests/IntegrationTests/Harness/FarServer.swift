@@ -88,6 +88,14 @@ final class FarServer: Sendable {
         }
     }
 
+    /// Its answers for a file, once there are so many: a client has all bytes a moment before nginx says so.
+    func requests(of name: String, atLeast count: Int, on device: TestDevice) async throws -> [Request] {
+        try await device.until("nginx answered \(name) \(count) times") {
+            requests.count { $0.path.hasSuffix(name) } >= count
+        }
+        return requests.filter { $0.path.hasSuffix(name) }
+    }
+
     func stop() async throws {
         try program.send(signal: SIGTERM)
         _ = try await program.end()

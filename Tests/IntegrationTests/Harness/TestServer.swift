@@ -63,14 +63,25 @@ final class TestServer: Sendable {
         return FixtureItem(name, url: url, size: size, essential: essential, priority: priority)
     }
 
-    /// Answers of the server for a file, in order.
-    func requests(of name: String) -> [AccessRecord] { log.all.filter { $0.path == name || $0.path == "/" + name } }
+    /// Answers for a file that have ended so far, in order.
+    func requests(of name: String) -> [AccessRecord] { log.all.filter { Self.isAnswer($0, for: name) } }
 
-    /// Waits for the server's answer to have ended.
-    func answered(_ name: String, from start: Int = 0) async throws -> AccessRecord {
-        try await log.first(from: start, "request of \(name)") { $0.path == name || $0.path == "/" + name }
+    /// The same, once there are so many: a client has all bytes a moment before the server's answer has ended.
+    func requests(of name: String, atLeast count: Int) async throws -> [AccessRecord] {
+        try await log.all(atLeast: count, "request of \(name)") { Self.isAnswer($0, for: name) }
     }
 
-    /// Bytes of bodies sent for a file.
-    func bytesSent(of name: String) -> Int64 { requests(of: name).reduce(0) { $0 + $1.bytesSent } }
+    /// Bytes of bodies sent for a file, once they are so many.
+    func bytesSent(of name: String, atLeast bytes: Int64) async throws -> Int64 {
+        while true {
+            let answers = requests(of: name)
+            let sent = answers.reduce(0) { $0 + $1.bytesSent }
+            if sent >= bytes { return sent }
+            _ = try await requests(of: name, atLeast: answers.count + 1)
+        }
+    }
+
+    private static func isAnswer(_ record: AccessRecord, for name: String) -> Bool {
+        record.path == name || record.path == "/" + name
+    }
 }
