@@ -71,9 +71,11 @@ private final class ManyRun {
         let found = try ManyFiles.all.map { try compareWithCurl($0, until: deadline) }
         return try zip(ManyFiles.all, found).flatMap { files, found in
             let aria2 = try Contest.run(
-                [Contender("aria2c") { try self.peers.aria2(files, to: self.place()) }], rounds: Self.rounds,
-                deadline: deadline)
-            return figures(of: files, found, aria2: aria2[0].median)
+                [
+                    Contender("aria2c") { try self.peers.aria2(files, to: self.place()) },
+                    Contender("aria2c, tuned") { try self.peers.aria2Tuned(files, to: self.place()) },
+                ], rounds: Self.rounds, deadline: deadline)
+            return figures(of: files, found, aria2: aria2[0].median, aria2Tuned: aria2[1].median)
         }
     }
 
@@ -95,7 +97,9 @@ private final class ManyRun {
             outcomes: Array(outcomes.dropFirst()), memoryGrowth: try fetch(files, isWatched: true).memoryGrowth)
     }
 
-    private func figures(of files: ManyFiles, _ found: ManyComparison, aria2: Double) -> [Figure] {
+    private func figures(
+        of files: ManyFiles, _ found: ManyComparison, aria2: Double, aria2Tuned: Double
+    ) -> [Figure] {
         let (ours, curl, counted) = (found.ours, found.curl, found.outcomes)
         func figure(_ word: String, _ value: Double, _ unit: String, peer: String? = nil, target: Target? = nil)
             -> Figure
@@ -107,7 +111,9 @@ private final class ManyRun {
                 "wall_ratio_curl", ours / curl, "x", peer: "curl -Z --parallel-max 16",
                 target: .atMost(Self.curlRatioMax)),
             figure("wall_ratio_aria2", ours / aria2, "x", peer: "aria2c -j16", target: .atMost(Self.aria2RatioMax)),
+            figure("wall_ratio_aria2_tuned", ours / aria2Tuned, "x", peer: "aria2c -j16, tuned"),
             figure("wall", ours, "ms"), figure("wall_curl", curl, "ms"), figure("wall_aria2", aria2, "ms"),
+            figure("wall_aria2_tuned", aria2Tuned, "ms"),
             figure("wall_curl_synced", found.curlSynced, "ms", peer: "curl -Z, then a sync of each file"),
             figure("curl_synced_ratio_aria2", found.curlSynced / aria2, "x", peer: "aria2c -j16"),
             figure("rate", Double(files.count) / ours * 1000, "files/s"),
