@@ -170,8 +170,10 @@ package enum PolicyNumbers {
     package static let foregroundTransfersMax = 12
     /// Discretionary work leaves the device to its user.
     package static let backgroundTransfersMax = 3
-    /// Fairness between apps and politeness to servers.
+    /// Fairness between apps and politeness to servers. Small transfers count half.
     package static let transfersPerAppAndHostMax = 6
+    /// A transfer of so few bytes is over within a few round trips, and its connection waits for most of that time.
+    package static let smallTransferMax: Int64 = 64 << 10
     package static let transfersPerHostMax = 12
     /// What a transfer takes of memory apart from its bytes: about so much.
     package static let transferMemory: Int64 = 16 << 10
@@ -289,6 +291,9 @@ package enum PolicyNumbers {
     package static let pageBeginningMax = 64
     /// Between two progress reports of one transfer.
     package static let progressTime = Duration.milliseconds(100)
+    /// What nobody answers, begin, pause and progress, reaches a process at most so late after the last that it was told:
+    /// hundreds of small files a second then wake it only now and then.
+    package static let reportTime = Duration.milliseconds(4)
 
     // MARK: Finished files
 

@@ -39,6 +39,9 @@ package struct QueueEntry: Hashable, Sendable {
             remaining: size > 0 ? max(0, size - received) : nil)
     }
 
+    /// Half places of its server that it takes as one of its app.
+    var share: Int { remaining.map { $0 <= PolicyNumbers.smallTransferMax } ?? false ? 1 : 2 }
+
     /// Whether it goes before another one of its app and class.
     package func precedes(_ other: QueueEntry) -> Bool {
         priority != other.priority ? priority > other.priority : place < other.place

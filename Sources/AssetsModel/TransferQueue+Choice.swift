@@ -84,16 +84,16 @@ extension TransferQueue {
     private func limit(of entry: QueueEntry, without gone: String? = nil) -> Obstacle? {
         var ofPool = 0
         var ofHost = 0
-        var ofAppAndHost = 0
+        var shares = entry.share
         for (id, other) in running where id != gone {
             if other.entry.transferClass.pool == entry.transferClass.pool { ofPool += 1 }
             guard other.entry.host == entry.host else { continue }
             ofHost += 1
-            if other.entry.app == entry.app { ofAppAndHost += 1 }
+            if other.entry.app == entry.app { shares += other.share }
         }
         if ofPool >= entry.transferClass.pool.transfersMax { return .places(ofPool) }
         let isHostFull =
-            ofHost >= PolicyNumbers.transfersPerHostMax || ofAppAndHost >= PolicyNumbers.transfersPerAppAndHostMax
+            ofHost >= PolicyNumbers.transfersPerHostMax || shares > 2 * PolicyNumbers.transfersPerAppAndHostMax
         return isHostFull ? .host(entry.host, ofHost) : nil
     }
 

@@ -25,6 +25,8 @@ package struct TransferQueue: Sendable {
 
     struct Running: Hashable, Sendable {
         var entry: QueueEntry
+        /// What it takes of a server's places for its app.
+        let share: Int
         var begunAt: Duration
         /// It can go on later at the byte where it stops.
         var canYield = false
@@ -158,7 +160,7 @@ package struct TransferQueue: Sendable {
 
     mutating func begin(_ entry: QueueEntry, at now: Duration) {
         windows[entry.transferClass]?[entry.app]?.remove(id: entry.id)
-        running[entry.id] = Running(entry: entry, begunAt: now)
+        running[entry.id] = Running(entry: entry, share: entry.share, begunAt: now)
     }
 
     mutating func beginYielding(_ id: String) { running[id]?.isYielding = true }

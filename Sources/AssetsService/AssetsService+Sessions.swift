@@ -24,6 +24,8 @@ struct ManagerSession {
     /// Its number; nil for an extension.
     let process: Int32?
     var hasDelegate = false
+    /// Whether the delegate has a method for progress.
+    var hearsProgress = true
     let send: (SessionEvent) -> Void
 }
 
@@ -54,8 +56,12 @@ extension AssetsService {
         activityChanged?()
     }
 
-    package func setDelegate(_ isPresent: Bool, session id: String, app: String) throws(AssetsError) {
+    /// - Parameter hearsProgress: Whether the delegate has a method for it.
+    package func setDelegate(
+        _ isPresent: Bool, hearsProgress: Bool = true, session id: String, app: String
+    ) throws(AssetsError) {
         try check(session: id, app: app)
+        sessions[id]?.hearsProgress = hearsProgress
         guard sessions[id]?.hasDelegate != isPresent else { return }
         sessions[id]?.hasDelegate = isPresent
         // What was sent to a delegate that is gone is answered all the same: its callback may be running.
@@ -78,13 +84,15 @@ extension AssetsService {
         change(round.record.id) { $0.answer(session: id, handled: isHandled) }
     }
 
-    /// Begin, pause and progress: to every delegate that is connected, kept for nobody.
+    /// Begin and pause: to every delegate that is connected, kept for nobody.
     func tellDelegates(of app: String, _ event: SessionEvent) {
-        for id in sessionOrder {
-            guard let session = sessions[id], session.app == app, session.hasDelegate, isListening(session) else {
-                continue
-            }
-            session.send(event)
+        for id in delegateSessions(of: app) { sessions[id]?.send(event) }
+    }
+
+    /// Progress: to those that have a method for it.
+    func tellProgress(of app: String, _ event: SessionEvent) {
+        for id in delegateSessions(of: app) {
+            if let session = sessions[id], session.hearsProgress { session.send(event) }
         }
     }
 

@@ -136,7 +136,7 @@ extension AssetsService {
         let event = SessionEvent.progress(
             transfer.record, written: max(0, received - transfer.told), total: received,
             expected: max(expected, transfer.expected))
-        tellDelegates(of: transfer.record.app, event)
+        tellProgress(of: transfer.record.app, event)
         installationProgressed(transfer.record)
     }
 

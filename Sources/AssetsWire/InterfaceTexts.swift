@@ -304,8 +304,8 @@ package enum InterfaceTexts {
         method Events() -> (events: []Event)
 
         # Says whether the process has a delegate: only then its session gets began, paused, progress, challenge,
-        # failed and finished.
-        method SetDelegate(session: string, present: bool) -> ()
+        # failed and finished. progress false: it has no method for progress, which is then not sent; null is true.
+        method SetDelegate(session: string, present: bool, progress: ?bool) -> ()
 
         # Answers failed or finished events, any number of them at once. not_handled: the delegate has no method for them.
         method Answer(session: string, handled: []int, not_handled: []int) -> ()

@@ -180,16 +180,18 @@ package enum ManagerInterface {
     }
 
     /// Says whether the process has a delegate: only then its session gets began, paused, progress, challenge,
-    /// failed and finished.
+    /// failed and finished. progress false: it has no method for progress, which is then not sent; null is true.
     package enum SetDelegate: WireMethod {
         package static let name = "org.backgroundassets.Manager.SetDelegate"
         package struct Parameters: Codable, Hashable, Sendable {
             package var session: String
             package var present: Bool
+            package var progress: Bool?
 
-            package init(session: String, present: Bool) {
+            package init(session: String, present: Bool, progress: Bool? = nil) {
                 self.session = session
                 self.present = present
+                self.progress = progress
             }
         }
         package typealias Reply = Nothing

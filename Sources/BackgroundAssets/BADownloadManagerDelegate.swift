@@ -113,19 +113,24 @@ extension BADownloadManagerDelegate {
     /// Does nothing.
     public func downloadDidPause(_ download: BADownload) {}
 
-    /// Calls the method of 2022, which does nothing unless implemented.
+    /// Calls the method of 2022.
     public func download(
         _ download: BADownload, didWriteBytes bytesWritten: Int64, totalBytesWritten: Int64,
         totalBytesExpectedToWrite totalExpectedBytes: Int64
     ) {
-        Calls2022.shared.tell(
-            self, of: download, written: bytesWritten, total: totalBytesWritten, expected: totalExpectedBytes)
+        let isImplemented = MissingMethod.isImplemented(.progressOf2022, of: self) {
+            Calls2022.shared.tell(
+                self, of: download, written: bytesWritten, total: totalBytesWritten, expected: totalExpectedBytes)
+        }
+        if !isImplemented { MissingMethod.note(.progress, of: self) }
     }
 
-    /// Does nothing.
+    /// Tells the system that there is no method for progress.
     public func download(
         _ download: BADownload, bytesWritten: Int64, totalBytesWritten: Int64, totalExpectedBytes: Int64
-    ) {}
+    ) {
+        MissingMethod.note(.progressOf2022, of: self)
+    }
 
     /// Leaves the answer to the system.
     public func download(

@@ -31,10 +31,12 @@ enum DownloadMessage: Sendable {
         }
     }
 
-    /// Whose absence the service has to know of: it then wakes the extension. Nobody is woken for the others.
+    /// Whose absence the service has to know of: it then wakes the extension, or tells no progress. Begin and pause are told
+    /// all the same: the download's state changes with them.
     var optionalMethod: OptionalMethod? {
         switch self {
-        case .began, .paused, .progress: nil
+        case .began, .paused: nil
+        case .progress: .progress
         case .failed: .failed
         case .finished: .finished
         }
@@ -57,6 +59,8 @@ final class CallbackQueue: Sendable {
         var delegate = WeakDelegate()
         var progress: [String: Progress] = [:]
         var waiting = 0
+        /// Classes of delegates that have no method for progress.
+        var deaf: Set<ObjectIdentifier> = []
     }
 
     /// `@unchecked Sendable`: the delegate's methods are called on the queue only; other threads compare it with nil.
@@ -76,6 +80,13 @@ final class CallbackQueue: Sendable {
             let delegate = WeakDelegate(value: newValue)
             content.withLock { $0.delegate = delegate }
         }
+    }
+
+    /// False once a delegate of this class was called for progress and had no method for it.
+    var hearsProgress: Bool {
+        guard let delegate else { return true }
+        let type = ObjectIdentifier(type(of: delegate))
+        return content.withLock { !$0.deaf.contains(type) }
     }
 
     /// Runs code of the app.
@@ -139,9 +150,14 @@ final class CallbackQueue: Sendable {
                     Self.tell(delegate, message, of: download)
                     return true
                 }
-                return MissingMethod.isImplemented(method, of: delegate) {
+                let isImplemented = MissingMethod.isImplemented(method, of: delegate) {
                     Self.tell(delegate, message, of: download)
                 }
+                if method == .progress, !isImplemented {
+                    let type = ObjectIdentifier(type(of: delegate))
+                    self.content.withLock { _ = $0.deaf.insert(type) }
+                }
+                return isImplemented
             }, ended: ended)
     }
 

@@ -35,13 +35,21 @@ final class ManagerSession: Sendable {
         let isHandled: Bool
     }
 
+    /// What the service was told of the delegate.
+    struct Announcement: Equatable {
+        static let none = Announcement(isPresent: false, hearsProgress: true)
+
+        var isPresent: Bool
+        var hearsProgress: Bool
+    }
+
     struct Content {
         var stream: Stream?
         var controls = ControlTable()
         /// Requests for exclusive control that the work queue has not asked for yet.
         var asks = 0
-        /// Whether the service knows of a delegate in the open stream.
-        var isAnnounced = false
+        /// What the service knows of the delegate in the open stream.
+        var announced = Announcement.none
         /// Attempts to open a lost stream in a row.
         var attempts = 0
         var isRetryPlanned = false
@@ -104,19 +112,21 @@ final class ManagerSession: Sendable {
     /// On the work queue.
     private func announceDelegate() {
         let isPresent = callbacks.delegate != nil
-        let (isOpen, isAnnounced, isClosed) = content.withLock { ($0.stream != nil, $0.isAnnounced, $0.isClosed) }
-        guard !isClosed, isPresent || isOpen, isOpen ? isPresent != isAnnounced : true else { return }
+        let now = Announcement(isPresent: isPresent, hearsProgress: callbacks.hearsProgress)
+        let (isOpen, announced, isClosed) = content.withLock { ($0.stream != nil, $0.announced, $0.isClosed) }
+        guard !isClosed, isPresent || isOpen, isOpen ? now != announced : true else { return }
         do {
             let name = try inSession { name, wasRepeated in
                 _ = try requests.call(
                     ManagerInterface.SetDelegate.self,
-                    ManagerInterface.SetDelegate.Parameters(session: name, present: isPresent),
+                    ManagerInterface.SetDelegate.Parameters(
+                        session: name, present: isPresent, progress: now.hearsProgress),
                     wasRepeated: &wasRepeated)
                 return name
             }
             content.withLock { content in
                 content.attempts = 0
-                if content.stream?.name == name { content.isAnnounced = isPresent }
+                if content.stream?.name == name { content.announced = now }
             }
         } catch {
             // A refusal is the service's decision: it is asked again at the next use. Anything else may pass.
@@ -211,7 +221,7 @@ final class ManagerSession: Sendable {
         content.withLock { content in
             if content.isClosed { return false }
             content.stream = stream
-            content.isAnnounced = false
+            content.announced = .none
             return true
         }
     }
@@ -220,7 +230,7 @@ final class ManagerSession: Sendable {
         let requests: [ControlRequest] = content.withLock { content in
             guard content.stream?.name == name else { return [] }
             content.stream = nil
-            content.isAnnounced = false
+            content.announced = .none
             return content.controls.lost()
         }
         for request in requests {
@@ -249,9 +259,19 @@ final class ManagerSession: Sendable {
             if case .failed(let error) = message { download.life.noteFailure(error) }
             let number = event.number
             callbacks.deliver(message, of: download) { isHandled in
-                if number != 0 { self.answer(number, session: session, isHandled: isHandled) }
+                if number != 0 {
+                    self.answer(number, session: session, isHandled: isHandled)
+                } else if !isHandled {
+                    self.delegateLacked()
+                }
             }
         }
+    }
+
+    /// The delegate is gone, or has no method for what nobody answers.
+    private func delegateLacked() {
+        let now = Announcement(isPresent: callbacks.delegate != nil, hearsProgress: callbacks.hearsProgress)
+        if content.withLock({ $0.stream != nil && $0.announced != now }) { delegateChanged() }
     }
 
     /// Answers a message once its callback has ended. Never blocks.

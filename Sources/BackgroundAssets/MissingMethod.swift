@@ -9,6 +9,8 @@ enum OptionalMethod: Sendable {
     case contentRequest
     case applicationEvent
     case challenge
+    case progress
+    case progressOf2022
     case failed
     case finished
 }

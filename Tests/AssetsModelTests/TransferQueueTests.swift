@@ -24,6 +24,29 @@ struct TransferQueueTests {
         #expect(machine.started.count == count)
     }
 
+    @Test(
+        "An app has twice as many small transfers at a server as large ones, and of both as many as fit",
+        arguments: [(large: 0, small: 12), (1, 10), (4, 4), (5, 2), (6, 0)])
+    func small(large: Int, small: Int) {
+        var machine = QueueMachine()
+        for number in 0..<large { machine.add("large \(number)", .foreground, priority: 1, size: (64 << 10) + 1) }
+        for number in 0..<20 { machine.add("small \(number)", .foreground, size: 64 << 10) }
+        _ = machine.pump()
+        #expect(machine.started.count { $0.hasPrefix("large") } == large)
+        #expect(machine.started.count { $0.hasPrefix("small") } == small)
+    }
+
+    @Test("What nobody knows the size of is large, and what was large stays it to its end")
+    func unknownSize() {
+        var machine = QueueMachine()
+        for number in 0..<20 { machine.add("\(number)", .foreground, size: 10, isKnown: false) }
+        _ = machine.pump()
+        #expect(machine.started.count == 6)
+        machine.queue.progressed("0", remaining: 1)
+        _ = machine.pump()
+        #expect(machine.started.count == 6)
+    }
+
     @Test("Essential and foreground transfers share their places; background ones keep nobody from them")
     func classes() {
         var machine = QueueMachine()

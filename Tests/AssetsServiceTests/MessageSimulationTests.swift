@@ -199,6 +199,28 @@ struct MessageSimulationTests {
         for asset in scenario.assets { #expect(progressOf(asset.identifier, events) == asset.length) }
     }
 
+    @Test("A delegate without a method for progress is told of everything else")
+    func withoutProgress() throws {
+        let scenario = Scenario()
+        let device = scenario.device(seed: 2)
+        try device.start()
+        let events = Guarded<[SessionEvent]>([])
+        let session = try device.call { service in
+            let id = service.openSession(app: Scenario.app, isExtension: false) { event in
+                events.withLock { $0.append(event) }
+            }
+            try service.setDelegate(true, hearsProgress: false, session: id, app: Scenario.app)
+            return id
+        }
+        _ = try device.install(scenario.source)
+        func told(_ isKind: (SessionEvent) -> Bool) -> Int { events.withLock { $0.count(where: isKind) } }
+        try device.loop.run(until: { told { if case .finished = $0 { true } else { false } } == 4 })
+        #expect(told { if case .began = $0 { true } else { false } } >= 4)
+        for asset in scenario.assets { #expect(progressOf(asset.identifier, events) == 0) }
+        try device.call { $0.closeSession(session) }
+        try device.settle()
+    }
+
     /// Sum of what was told as written.
     private func progressOf(_ identifier: String, _ events: borrowing Guarded<[SessionEvent]>) -> Int {
         events.withLock { events in

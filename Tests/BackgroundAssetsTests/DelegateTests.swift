@@ -48,6 +48,34 @@ final class Half: NSObject, BADownloadManagerDelegate, Sendable {
     func downloadDidBegin(_ download: BADownload) {}
 }
 
+/// Hears progress by the spelling of 2022.
+@available(*, deprecated)
+final class OldListener: NSObject, BADownloadManagerDelegate, Sendable {
+    let heard = EventLog<Int64>()
+
+    func download(
+        _ download: BADownload, bytesWritten: Int64, totalBytesWritten: Int64, totalExpectedBytes: Int64
+    ) {
+        heard.add(totalBytesWritten)
+    }
+}
+
+/// Hears progress, and passes it on to the spelling of 2022, which it has not.
+@available(*, deprecated)
+final class ForwardingListener: NSObject, BADownloadManagerDelegate, Sendable {
+    let heard = EventLog<Int64>()
+
+    func download(
+        _ download: BADownload, didWriteBytes bytesWritten: Int64, totalBytesWritten: Int64,
+        totalBytesExpectedToWrite totalExpectedBytes: Int64
+    ) {
+        self.download(
+            download, bytesWritten: bytesWritten, totalBytesWritten: totalBytesWritten,
+            totalExpectedBytes: totalExpectedBytes)
+        heard.add(totalBytesWritten)
+    }
+}
+
 @Suite struct DelegateTests {
     let service = FakeService()
     let manager: BADownloadManager
@@ -95,6 +123,57 @@ final class Half: NSObject, BADownloadManagerDelegate, Sendable {
         let asked = await service.asked.wait { $0.contains(.answer("s1", 2, false)) }
         #expect(asked.contains(.answer("s1", 1, false)))
         withExtendedLifetime(half) {}
+    }
+
+    @Test("A delegate without a method for progress is spared it after the first time, its successor hears it again")
+    func deaf() async {
+        func progress(_ total: Int64) -> ManagerInterface.Event {
+            .init(
+                kind: "progress", number: 0, download: makeWire("a", state: 2), written: 1, totalWritten: total,
+                totalExpected: 9)
+        }
+        let half = Half()
+        await setDelegate(half)
+        service.send(progress(1))
+        await service.asked.wait { $0.contains(.deafDelegate("s1")) }
+        let listener = Listener()
+        manager.delegate = listener
+        await service.asked.wait { $0.last == .delegate("s1", true) }
+        service.send(progress(2))
+        let heard = await listener.heard.wait { !$0.isEmpty }
+        #expect(heard == [.progress("a", 1, 2, 9)])
+        // Of a class that is known nothing has to be found out again.
+        manager.delegate = half
+        let asked = await service.asked.wait { $0.last == .deafDelegate("s1") }
+        #expect(
+            asked == [
+                .connected, .events("s1"), .connected, .delegate("s1", true), .deafDelegate("s1"),
+                .delegate("s1", true), .deafDelegate("s1"),
+            ])
+        withExtendedLifetime((half, listener)) {}
+    }
+
+    @Test("A delegate with one of both progress methods hears progress, also when it calls the other")
+    @available(*, deprecated)
+    func eitherProgress() async {
+        let (old, forwarding) = (OldListener(), ForwardingListener())
+        await setDelegate(old)
+        func tell(_ total: Int64) {
+            service.send(
+                .init(
+                    kind: "progress", number: 0, download: makeWire("a", state: 2), written: 1, totalWritten: total,
+                    totalExpected: 9))
+        }
+        for total in Int64(1)...3 {
+            tell(total)
+            await old.heard.wait { $0.contains(total) }
+        }
+        manager.delegate = forwarding
+        for total in Int64(4)...6 {
+            tell(total)
+            await forwarding.heard.wait { $0.contains(total) }
+        }
+        #expect(!service.asked.entries.contains(.deafDelegate("s1")))
     }
 
     @Test("Failures arrive as the errors they are, and the download knows its own")

@@ -42,6 +42,8 @@ enum Asked: Hashable, Sendable {
     case connected
     case events(String)
     case delegate(String, Bool)
+    /// A delegate without a method for progress.
+    case deafDelegate(String)
     case answer(String, Int64, Bool)
     case acquire(String, Int64?)
     case release(String, Int64)
@@ -159,7 +161,9 @@ final class FakeService: ServiceConnector {
             asked.add(.events(name))
         case ManagerInterface.SetDelegate.name:
             let parameters = try call.parameters(ManagerInterface.SetDelegate.self)
-            asked.add(.delegate(parameters.session, parameters.present))
+            let isDeaf = parameters.present && parameters.progress == false
+            asked.add(
+                isDeaf ? .deafDelegate(parameters.session) : .delegate(parameters.session, parameters.present))
             call.reply(ManagerInterface.SetDelegate.self, Nothing())
         case ManagerInterface.Answer.name:
             let parameters = try call.parameters(ManagerInterface.Answer.self)

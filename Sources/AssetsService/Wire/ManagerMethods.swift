@@ -110,7 +110,9 @@ private func serveSessions(_ dispatcher: inout WireDispatcher<AssetsService, Pee
     dispatcher.on(ManagerInterface.SetDelegate.self) { service, peer, header, parameters in
         service.answer(ManagerInterface.SetDelegate.self, header, to: peer) { service throws(AssetsError) in
             let caller = try await service.caller(peer)
-            try service.setDelegate(parameters.present, session: parameters.session, app: caller.app)
+            try service.setDelegate(
+                parameters.present, hearsProgress: parameters.progress ?? true, session: parameters.session,
+                app: caller.app)
             return Nothing()
         }
     }

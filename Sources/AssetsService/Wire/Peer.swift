@@ -34,6 +34,8 @@ final class Peer: @unchecked Sendable {
     /// Events that go out together, when what happens now is done.
     private var heldEvents: [ManagerInterface.Event] = []
     private var isFlushPlanned = false
+    private var flushTimer: TimerToken?
+    private var pacing = EventPacing()
     private let loop: EventLoop
 
     init(number: Int, origin: Origin, loop: EventLoop) {
@@ -104,10 +106,10 @@ final class Peer: @unchecked Sendable {
     }
 
     /// Sends an event soon, with others of this moment, or once the client takes something again; progress is merged for
-    /// each download.
+    /// each download. What nobody answers may wait a little for more.
     func tell(_ event: ManagerInterface.Event) {
         guard let connection, connection.isOpen else { return }
-        defer { planFlush() }
+        defer { planFlush(isAnswered: !["began", "paused", "progress"].contains(event.kind)) }
         if event.kind == "progress", let id = event.download?.uniqueIdentifier,
             let index = heldEvents.lastIndex(where: { $0.download?.uniqueIdentifier == id }),
             heldEvents[index].kind == "progress"
@@ -121,8 +123,16 @@ final class Peer: @unchecked Sendable {
         if connection.isCongested, heldEvents.count > Self.heldEventsMax { connection.finish() }
     }
 
-    private func planFlush() {
+    private func planFlush(isAnswered: Bool) {
         guard !isFlushPlanned, connection?.isCongested == false else { return }
+        if let end = pacing.deadline(isAnswered: isAnswered, at: loop.now) {
+            guard flushTimer == nil else { return }
+            flushTimer = loop.schedule(at: end) { [self] in
+                flushTimer = nil
+                flushEvents()
+            }
+            return
+        }
         isFlushPlanned = true
         loop.perform { [self] in
             isFlushPlanned = false
@@ -132,6 +142,9 @@ final class Peer: @unchecked Sendable {
 
     private func flushEvents() {
         guard !heldEvents.isEmpty, connection?.isCongested == false else { return }
+        if let flushTimer { loop.cancel(flushTimer) }
+        flushTimer = nil
+        pacing.sent(at: loop.now)
         let events = heldEvents
         heldEvents = []
         for page in stride(from: 0, to: events.count, by: WireLimit.pageMax) {
