@@ -215,6 +215,41 @@ import Testing
         }
     }
 
+    @Test("Where the product is installed, in bin and lib, extensions in their sandbox are repaired")
+    func installed() async throws {
+        try await TestDevice.run(starting: false) { device in
+            let (bin, lib) = (device.folder + "/prefix/bin", device.folder + "/prefix/lib/backgroundassets")
+            for folder in [bin, lib] { try Files.makeFolder(folder) }
+            for (name, folder) in [
+                ("backgroundassetsd", bin), ("extension-launcher", bin), ("libFoundationRepair.so", lib),
+            ] {
+                try FileManager.default.copyItem(atPath: Products.folder + "/" + name, toPath: folder + "/" + name)
+            }
+            let environment = device.environment.merging([
+                "BACKGROUNDASSETS_SERVICE": bin + "/backgroundassetsd",
+                "BACKGROUNDASSETS_LAUNCHER": bin + "/extension-launcher",
+            ]) { $1 }
+            func tool(_ arguments: String...) async throws -> ProgramResult {
+                try await Program.run(Products.tool, ["--json"] + arguments, environment: environment)
+            }
+            #expect(try await tool("settings", "developer-mode", "on").exit == .exited(0))
+            let server = try await device.server()
+            let item = try server.item("base.pack", size: 1000, essential: true)
+            let manifest = try server.put("manifest.json", FixturePlan(downloads: [item]).encoded())
+            let bundle = FixtureBundle(manifestURL: manifest)
+            let result = try await tool("install", try bundle.write(to: device.folder))
+            #expect(result.exit == .exited(0), "\(result.errors)")
+            let rows = try await tool("journal").values(JournalEntry.self)
+            #expect(rows.contains { $0.event == "extension-answered" })
+            let complaints = rows.filter { $0.detail.contains("preload") || $0.detail.contains("not repaired") }
+            #expect(complaints.map(\.detail) == [])
+            let reply = try #require(try await tool("settings").values(DeviceInterface.Describe.Reply.self).first)
+            kill(Int32(reply.process), SIGTERM)
+            try await Processes.gone(Int32(reply.process))
+            await server.stop()
+        }
+    }
+
     @Test("The user's own device is started on demand in the user's folders, but not for root")
     func ownDevice() async throws {
         try await TestDevice.run(starting: false) { device in
