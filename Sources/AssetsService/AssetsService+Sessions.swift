@@ -27,6 +27,10 @@ struct ManagerSession {
     /// Whether the delegate has a method for progress.
     var hearsProgress = true
     let send: (SessionEvent) -> Void
+
+    func hears(_ event: SessionEvent) -> Bool {
+        if case .progress = event { hearsProgress } else { true }
+    }
 }
 
 extension AssetsService {
@@ -84,15 +88,10 @@ extension AssetsService {
         change(round.record.id) { $0.answer(session: id, handled: isHandled) }
     }
 
-    /// Begin and pause: to every delegate that is connected, kept for nobody.
+    /// Begin, pause and progress: to every delegate that is connected and hears it, kept for nobody.
     func tellDelegates(of app: String, _ event: SessionEvent) {
-        for id in delegateSessions(of: app) { sessions[id]?.send(event) }
-    }
-
-    /// Progress: to those that have a method for it.
-    func tellProgress(of app: String, _ event: SessionEvent) {
         for id in delegateSessions(of: app) {
-            if let session = sessions[id], session.hearsProgress { session.send(event) }
+            if let session = sessions[id], session.hears(event) { session.send(event) }
         }
     }
 

@@ -136,7 +136,7 @@ extension AssetsService {
         let event = SessionEvent.progress(
             transfer.record, written: max(0, received - transfer.told), total: received,
             expected: max(expected, transfer.expected))
-        tellProgress(of: transfer.record.app, event)
+        tellDelegates(of: transfer.record.app, event)
         installationProgressed(transfer.record)
     }
 

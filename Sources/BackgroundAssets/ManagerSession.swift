@@ -109,18 +109,22 @@ final class ManagerSession: Sendable {
         work.sync { announceDelegate() }
     }
 
+    /// What the service is to know.
+    private var announcement: Announcement {
+        Announcement(isPresent: callbacks.delegate != nil, hearsProgress: callbacks.hearsProgress)
+    }
+
     /// On the work queue.
     private func announceDelegate() {
-        let isPresent = callbacks.delegate != nil
-        let now = Announcement(isPresent: isPresent, hearsProgress: callbacks.hearsProgress)
+        let now = announcement
         let (isOpen, announced, isClosed) = content.withLock { ($0.stream != nil, $0.announced, $0.isClosed) }
-        guard !isClosed, isPresent || isOpen, isOpen ? now != announced : true else { return }
+        guard !isClosed, now.isPresent || isOpen, isOpen ? now != announced : true else { return }
         do {
             let name = try inSession { name, wasRepeated in
                 _ = try requests.call(
                     ManagerInterface.SetDelegate.self,
                     ManagerInterface.SetDelegate.Parameters(
-                        session: name, present: isPresent, progress: now.hearsProgress),
+                        session: name, present: now.isPresent, progress: now.hearsProgress),
                     wasRepeated: &wasRepeated)
                 return name
             }
@@ -131,7 +135,7 @@ final class ManagerSession: Sendable {
         } catch {
             // A refusal is the service's decision: it is asked again at the next use. Anything else may pass.
             if case .refused? = (error as? ClientError)?.kind { return }
-            if isPresent { planRetry() }
+            if now.isPresent { planRetry() }
         }
     }
 
@@ -270,7 +274,7 @@ final class ManagerSession: Sendable {
 
     /// The delegate is gone, or has no method for what nobody answers.
     private func delegateLacked() {
-        let now = Announcement(isPresent: callbacks.delegate != nil, hearsProgress: callbacks.hearsProgress)
+        let now = announcement
         if content.withLock({ $0.stream != nil && $0.announced != now }) { delegateChanged() }
     }
 

@@ -94,9 +94,11 @@ struct QueueMachine {
         #expect(running.filter { $0.transferClass == .background }.count <= 3)
         #expect(running.filter { $0.transferClass != .background }.count <= 12)
         for (_, group) in Dictionary(grouping: running, by: \.host) { #expect(group.count <= 12) }
-        for (_, group) in Dictionary(grouping: running, by: { $0.app + " " + $0.host }) {
-            // Two small ones count as one; large ones that are nearly done count as what they were.
-            #expect(group.count <= 12 && group.count { ($0.remaining ?? .max) > 64 << 10 } <= 6)
+        let ofApps = Dictionary(grouping: queue.running.values) { $0.entry.app + " " + $0.entry.host }
+        for (_, group) in ofApps { #expect(group.reduce(0) { $0 + $1.share } <= 12) }
+        // Only what is small counts half; a large one that is nearly done counts as what it was.
+        for transfer in queue.running.values where transfer.share != 2 {
+            #expect(transfer.share == 1 && (transfer.entry.remaining ?? .max) <= 64 << 10)
         }
     }
 

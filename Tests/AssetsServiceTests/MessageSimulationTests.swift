@@ -135,22 +135,16 @@ struct MessageSimulationTests {
         let scenario = Scenario()
         let device = scenario.device(seed: 2)
         try device.start()
-        let events = Guarded<[SessionEvent]>([])
-        let session = try device.call { service in
-            let id = service.openSession(app: Scenario.app, isExtension: false) { event in
-                events.withLock { $0.append(event) }
-            }
-            try service.setDelegate(true, session: id, app: Scenario.app)
-            return id
-        }
+        let listener = try Listener(on: device)
         _ = try device.install(scenario.source)
-        let finished = { events.withLock { $0.filter { if case .finished = $0 { true } else { false } } } }
-        try device.loop.run(until: { finished().count == 4 })
-        try device.call { try $0.setDelegate(false, session: session, app: Scenario.app) }
-        for case .finished(_, _, let number) in finished() {
-            try device.call { try $0.answer(session: session, app: Scenario.app, number: number, isHandled: true) }
+        try device.loop.run(until: { listener.finished.count == 4 })
+        try device.call { try $0.setDelegate(false, session: listener.session, app: Scenario.app) }
+        for case .finished(_, _, let number) in listener.finished {
+            try device.call {
+                try $0.answer(session: listener.session, app: Scenario.app, number: number, isHandled: true)
+            }
         }
-        try device.call { $0.closeSession(session) }
+        try device.call { $0.closeSession(listener.session) }
         try device.settle()
         #expect(device.extensions.calls.map(\.kind) == [.content])
         let closed = try device.journal().filter { $0.event == .messageClosed }
@@ -176,27 +170,21 @@ struct MessageSimulationTests {
         let scenario = Scenario()
         let device = scenario.device(seed: 2)
         try device.start()
-        let events = Guarded<[SessionEvent]>([])
-        let session = try device.call { service in
-            let id = service.openSession(app: Scenario.app, isExtension: false) { event in
-                events.withLock { $0.append(event) }
-            }
-            try service.setDelegate(true, session: id, app: Scenario.app)
-            return id
-        }
+        let listener = try Listener(on: device)
         _ = try device.install(scenario.source)
-        let finished = { events.withLock { $0.filter { if case .finished = $0 { true } else { false } } } }
-        try device.loop.run(until: { finished().count == 4 })
+        try device.loop.run(until: { listener.finished.count == 4 })
         #expect(device.extensions.calls.map(\.kind) == [.content])
-        for case .finished(let record, let path, let number) in finished() {
+        for case .finished(let record, let path, let number) in listener.finished {
             #expect(path.hasPrefix("/device/\(device.caches)/") && path.hasSuffix("/\(record.request.identifier)"))
-            try device.call { try $0.answer(session: session, app: Scenario.app, number: number, isHandled: true) }
+            try device.call {
+                try $0.answer(session: listener.session, app: Scenario.app, number: number, isHandled: true)
+            }
         }
-        try device.call { $0.closeSession(session) }
+        try device.call { $0.closeSession(listener.session) }
         try device.settle()
         #expect(try device.tree.list(device.caches) == [])
         #expect(device.extensions.calls.count == 1)
-        for asset in scenario.assets { #expect(progressOf(asset.identifier, events) == asset.length) }
+        for asset in scenario.assets { #expect(listener.written(of: asset.identifier) == asset.length) }
     }
 
     @Test("A delegate without a method for progress is told of everything else")
@@ -204,32 +192,47 @@ struct MessageSimulationTests {
         let scenario = Scenario()
         let device = scenario.device(seed: 2)
         try device.start()
-        let events = Guarded<[SessionEvent]>([])
-        let session = try device.call { service in
-            let id = service.openSession(app: Scenario.app, isExtension: false) { event in
-                events.withLock { $0.append(event) }
-            }
-            try service.setDelegate(true, hearsProgress: false, session: id, app: Scenario.app)
-            return id
-        }
+        let listener = try Listener(on: device, hearsProgress: false)
         _ = try device.install(scenario.source)
-        func told(_ isKind: (SessionEvent) -> Bool) -> Int { events.withLock { $0.count(where: isKind) } }
-        try device.loop.run(until: { told { if case .finished = $0 { true } else { false } } == 4 })
-        #expect(told { if case .began = $0 { true } else { false } } >= 4)
-        for asset in scenario.assets { #expect(progressOf(asset.identifier, events) == 0) }
-        try device.call { $0.closeSession(session) }
+        try device.loop.run(until: { listener.finished.count == 4 })
+        #expect(listener.heard.count { if case .began = $0 { true } else { false } } >= 4)
+        #expect(listener.heard.allSatisfy { if case .progress = $0 { false } else { true } })
+        try device.call { $0.closeSession(listener.session) }
         try device.settle()
     }
+}
+
+/// A process of the app with a delegate.
+private final class Listener: Sendable {
+    let session: String
+    private let events: EventList
+
+    private final class EventList: Sendable {
+        let all = Guarded<[SessionEvent]>([])
+    }
+
+    init(on device: SimulatedDevice, hearsProgress: Bool = true) throws {
+        let events = EventList()
+        self.events = events
+        session = try device.call { service in
+            let id = service.openSession(app: Scenario.app, isExtension: false) { event in
+                events.all.withLock { $0.append(event) }
+            }
+            try service.setDelegate(true, hearsProgress: hearsProgress, session: id, app: Scenario.app)
+            return id
+        }
+    }
+
+    var heard: [SessionEvent] { events.all.withLock { $0 } }
+    var finished: [SessionEvent] { heard.filter { if case .finished = $0 { true } else { false } } }
 
     /// Sum of what was told as written.
-    private func progressOf(_ identifier: String, _ events: borrowing Guarded<[SessionEvent]>) -> Int {
-        events.withLock { events in
-            events.reduce(0) { sum, event in
-                guard case .progress(let record, let written, _, _) = event,
-                    record.request.identifier == identifier
-                else { return sum }
-                return sum + Int(written)
+    func written(of identifier: String) -> Int {
+        heard.reduce(0) { sum, event in
+            guard case .progress(let record, let written, _, _) = event, record.request.identifier == identifier else {
+                return sum
             }
+            return sum + Int(written)
         }
     }
 }

@@ -109,7 +109,7 @@ final class Peer: @unchecked Sendable {
     /// each download. What nobody answers may wait a little for more.
     func tell(_ event: ManagerInterface.Event) {
         guard let connection, connection.isOpen else { return }
-        defer { planFlush(isAnswered: !["began", "paused", "progress"].contains(event.kind)) }
+        defer { planFlush(isAnswered: !event.isReport) }
         if event.kind == "progress", let id = event.download?.uniqueIdentifier,
             let index = heldEvents.lastIndex(where: { $0.download?.uniqueIdentifier == id }),
             heldEvents[index].kind == "progress"
@@ -152,4 +152,9 @@ final class Peer: @unchecked Sendable {
             stream(ManagerInterface.Events.self, .init(events: page))
         }
     }
+}
+
+extension ManagerInterface.Event {
+    /// Nobody waits for it or answers it.
+    fileprivate var isReport: Bool { ["began", "paused", "progress"].contains(kind) }
 }

@@ -75,8 +75,7 @@ final class TestServer: Sendable {
     func bytesSent(of name: String, atLeast bytes: Int64) async throws -> Int64 {
         while true {
             let answers = requests(of: name)
-            let sent = answers.reduce(0) { $0 + $1.bytesSent }
-            if sent >= bytes { return sent }
+            if answers.bytesSent >= bytes { return answers.bytesSent }
             _ = try await requests(of: name, atLeast: answers.count + 1)
         }
     }
@@ -84,4 +83,9 @@ final class TestServer: Sendable {
     private static func isAnswer(_ record: AccessRecord, for name: String) -> Bool {
         record.path == name || record.path == "/" + name
     }
+}
+
+extension [AccessRecord] {
+    /// Bytes of all their bodies.
+    var bytesSent: Int64 { reduce(0) { $0 + $1.bytesSent } }
 }
