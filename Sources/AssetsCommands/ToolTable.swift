@@ -127,6 +127,8 @@ extension AssetsTool {
                 + "the default.",
             "free-space: what background downloads leave free on the disk, such as 2GiB; others go down to half of it. "
                 + "The default is a twentieth, at least 1 GiB, at most 10 GiB and at most a quarter of the disk.",
+            "background-rate: bytes a second that all background downloads together receive at most, such as 500KB or "
+                + "2MiB, at least 64KiB; 'default' for no limit. Whoever waits for a download is not held up by it.",
         ],
         examples: [
             Remark("backgroundassets settings developer-mode on", "Turn Developer Mode on."),

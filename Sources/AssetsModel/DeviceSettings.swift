@@ -8,6 +8,7 @@ package struct DeviceSettings: Hashable, Sendable {
         case proxy
         case patience
         case freeSpace = "free-space"
+        case backgroundRate = "background-rate"
     }
 
     /// The word for the value that holds where nobody has set one.
@@ -20,6 +21,8 @@ package struct DeviceSettings: Hashable, Sendable {
     package private(set) var patience = PolicyNumbers.givesUpAfter
     /// Bytes that background downloads leave free; nil for a share of the disk.
     package private(set) var freeSpace: Int64?
+    /// Bytes a second for all background downloads together; nil for no limit.
+    package private(set) var backgroundRate: Int64?
 
     package init() {}
 
@@ -54,6 +57,13 @@ package struct DeviceSettings: Hashable, Sendable {
             }
             guard let value = Quantity.bytes(text) else { return false }
             freeSpace = value
+        case .backgroundRate:
+            guard text != Self.standard else {
+                backgroundRate = nil
+                return true
+            }
+            guard let value = Quantity.rate(text), value >= PolicyNumbers.backgroundRateMin else { return false }
+            backgroundRate = value
         }
         return true
     }
@@ -65,6 +75,7 @@ package struct DeviceSettings: Hashable, Sendable {
         case .proxy: proxy
         case .patience: "\(patience.components.seconds)s"
         case .freeSpace: freeSpace.map { "\($0)" } ?? Self.standard
+        case .backgroundRate: backgroundRate.map { "\($0)" } ?? Self.standard
         }
     }
 
@@ -83,6 +94,7 @@ package struct DeviceSettings: Hashable, Sendable {
         case .proxy: "a URL of http, https, socks5 or socks5h, none, or environment"
         case .patience: "a time from 1s to 30d, such as 90s, 15min, 24h or 7d"
         case .freeSpace: "a size such as 500MB or 2GiB, or default"
+        case .backgroundRate: "bytes a second such as 500KB or 2MiB, at least 64KiB, or default for no limit"
         }
     }
 }
@@ -99,6 +111,11 @@ package enum Quantity {
 
     /// "2GiB"; nil for anything else, also for what is too large to count.
     package static func bytes(_ text: String) -> Int64? { read(text, sizes) }
+
+    /// Bytes a second: "2MiB" or "2MiB/s".
+    package static func rate(_ text: String) -> Int64? {
+        bytes(text.hasSuffix("/s") ? String(text.dropLast(2)) : text)
+    }
 
     /// "15min".
     package static func time(_ text: String) -> Duration? { read(text, times).map { .seconds($0) } }

@@ -14,6 +14,7 @@ extension AssetsService {
             let stored = try await seams.store.settings()
             settings = DeviceSettings(stored: stored)
             takeProxies()
+            await takeBackgroundRate()
             deviceName = stored["device"] ?? seams.random.uuid()
             if stored["device"] == nil {
                 _ = try await seams.store.apply([.setSetting(name: "device", value: deviceName)])

@@ -1,6 +1,7 @@
 // What the device's user sets.
 package import AssetsModel
 internal import AssetsStore
+internal import AssetsTransfer
 
 extension AssetsService {
     package var isDeveloperModeOn: Bool { settings.isDeveloperModeOn }
@@ -14,7 +15,7 @@ extension AssetsService {
         DeviceSettings.Name.allCases.map { ($0.rawValue, settings.shown($0)) }
     }
 
-    /// Changes a setting; downloads that start from now on go by it.
+    /// Changes a setting; downloads that start from now on go by it, and by a rate those that run as well.
     package func set(_ name: String, to text: String) async throws(AssetsError) {
         guard let name = DeviceSettings.Name(rawValue: name) else {
             throw AssetsError(
@@ -40,6 +41,7 @@ extension AssetsService {
             takeProxies()
             await retryWaiting(for: Reason.ofNetwork)
         case .freeSpace: await retryWaiting(for: [.space])
+        case .backgroundRate: await takeBackgroundRate()
         }
     }
 
@@ -47,6 +49,9 @@ extension AssetsService {
         name == .developerMode
             ? "Developer Mode is \(new.shown(name))" : "\(name.rawValue) is \(new.shown(name))"
     }
+
+    /// All background transfers together go by the setting from now on, also those that run.
+    func takeBackgroundRate() async { await seams.transfers.setBackgroundRate(settings.backgroundRate) }
 
     /// The service's variables and the setting say which proxies there are.
     func takeProxies() {

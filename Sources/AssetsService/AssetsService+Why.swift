@@ -79,7 +79,9 @@ extension AssetsService {
     private func waiting(_ record: DownloadRecord) -> Standing {
         if let (received, expected) = progress(of: record.id) {
             let size = expected > 0 ? " of \(expected)" : ""
-            return Standing(free: .download, "downloading, \(received)\(size) bytes are there")
+            let limit = record.transferClass == .background ? settings.backgroundRate : nil
+            let slowness = limit.map { "; background-rate lets all background downloads have \($0) bytes a second" }
+            return Standing(free: .download, "downloading, \(received)\(size) bytes are there" + (slowness ?? ""))
         }
         var around = Standing.Surroundings()
         around.isGateShut = apps[record.app]?.gate == .shut

@@ -64,6 +64,8 @@ struct DeviceSettingsTests {
             (.patience, "90s", "90s"), (.patience, "15min", "900s"), (.patience, "2h", "7200s"),
             (.patience, "7d", "604800s"), (.patience, "60", "60s"), (.freeSpace, "2GiB", "2147483648"),
             (.freeSpace, "500MB", "500000000"), (.freeSpace, "0", "0"), (.freeSpace, "default", "default"),
+            (.backgroundRate, "64KiB", "65536"), (.backgroundRate, "2MB/s", "2000000"),
+            (.backgroundRate, "default", "default"),
         ])
     func values(name: DeviceSettings.Name, text: String, expected: String) {
         var settings = DeviceSettings()
@@ -81,6 +83,7 @@ struct DeviceSettingsTests {
             (DeviceSettings.Name.developerMode, "maybe"), (.proxy, "ftp://x"), (.proxy, ""), (.patience, "0"),
             (.patience, "31d"), (.patience, "-5s"), (.patience, "soon"), (.patience, "99999999999999999999d"),
             (.freeSpace, "-1"), (.freeSpace, "much"), (.freeSpace, "9999999999TiB"), (.freeSpace, ""),
+            (.backgroundRate, "0"), (.backgroundRate, "65535"), (.backgroundRate, "fast"), (.backgroundRate, "/s"),
         ])
     func refusals(name: DeviceSettings.Name, text: String) {
         var settings = DeviceSettings()
