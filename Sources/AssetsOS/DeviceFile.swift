@@ -85,11 +85,7 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
             length += Int64(count)
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         }
-        if length - writtenBack >= Self.writeBackBytes {
-            // A hint: where it cannot be taken, the sync does it all.
-            _ = clinux_sync_file_range(fd, off_t(writtenBack), off_t(length - writtenBack), Self.beginWriting)
-            writtenBack = length
-        }
+        if length - writtenBack >= Self.writeBackBytes { beginSync() }
     }
 
     func truncate(to length: Int64) throws(SystemCallError) {
@@ -122,6 +118,13 @@ final class DeviceFile: AppendableFile, @unchecked Sendable {
 
     var allocated: Int64 {
         get throws(SystemCallError) { try FileStatus(descriptor: descriptor.rawValue).allocated }
+    }
+
+    /// A hint: where it cannot be taken, the sync does it all.
+    func beginSync() {
+        _ = clinux_sync_file_range(
+            descriptor.rawValue, off_t(writtenBack), off_t(length - writtenBack), Self.beginWriting)
+        writtenBack = length
     }
 
     func sync() throws(SystemCallError) {

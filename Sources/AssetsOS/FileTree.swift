@@ -62,6 +62,8 @@ package protocol AppendableFile: AnyObject, Sendable {
     /// Sets room up to `total` bytes aside without changing the length; false where the file system cannot do that.
     @discardableResult
     func reserve(total: Int64) throws(SystemCallError) -> Bool
+    /// Has the disk begin to write the bytes, for a `sync` that comes soon. Does not wait for it.
+    func beginSync()
     /// Puts the bytes on stable storage. Blocks.
     func sync() throws(SystemCallError)
     /// Sets an extended attribute (`user.` names); ENOTSUP where the file system has none.

@@ -13,10 +13,12 @@ final class FreshFile: AppendableFile, @unchecked Sendable {
     /// Attributes that every file gets.
     private let marks: [String: String]
     /// What is put beside its bytes.
-    var note: String?
+    var note: PartialNote?
     /// Bytes of the whole; 0 when unknown.
     var total: Int64 = 0
     private var file: (any AppendableFile)?
+    /// It came in one piece, and is to be synced before anybody hears of that.
+    private(set) var isWhole = false
     /// All there is of it is on stable storage.
     private(set) var isSynced = false
 
@@ -33,13 +35,19 @@ final class FreshFile: AppendableFile, @unchecked Sendable {
 
     func append(_ bytes: UnsafeRawBufferPointer) throws(SystemCallError) {
         isSynced = false
-        let isWhole = Int64(bytes.count) == total && length == 0
+        isWhole = Int64(bytes.count) == total && length == 0
         let file = try made(isWhole: isWhole)
         try file.append(bytes)
-        guard isWhole else { return }
+        if isWhole { file.beginSync() }
+    }
+
+    func beginSync() { file?.beginSync() }
+
+    /// Syncs what came in one piece.
+    func syncWhole() throws(SystemCallError) {
         do throws(SystemCallError) { try sync() } catch {
             // The kernel may have dropped what it could not write.
-            try? file.truncate(to: 0)
+            try? file?.truncate(to: 0)
             throw error
         }
     }
@@ -76,7 +84,7 @@ final class FreshFile: AppendableFile, @unchecked Sendable {
             for (name, value) in marks.sorted(by: { $0.key < $1.key }) {
                 try made.setAttribute(name: name, value: value)
             }
-            if !isWhole, let note { try made.setAttribute(name: PartialNote.attribute, value: note) }
+            if !isWhole, let text = note?.text { try made.setAttribute(name: PartialNote.attribute, value: text) }
         } catch {
             // Without extended attributes a file cannot be marked, and starts over when it is interrupted.
         }

@@ -167,11 +167,17 @@ package actor TransferEngine {
     nonisolated func appendLater(
         _ number: UInt64, _ file: any AppendableFile, _ piece: Piece, _ count: Int, isDiscretionary: Bool
     ) {
-        disk(of: number, isDiscretionary).perform { [weak self, loop] in
-            var failure: SystemCallError?
-            do throws(SystemCallError) { try file.append(piece.bytes(upTo: count)) } catch { failure = error }
-            _ = loop.schedule(at: .zero) { [weak self, failure] in
-                self?.assumeIsolated { $0.runs[number]?.appended(failure) }
+        let disk = disk(of: number, isDiscretionary)
+        let done = { @Sendable [weak self, loop] (failure: SystemCallError?) in
+            loop.perform { [weak self] in self?.assumeIsolated { $0.runs[number]?.appended(failure) } }
+        }
+        disk.perform {
+            do throws(SystemCallError) { try file.append(piece.bytes(upTo: count)) } catch { return done(error) }
+            guard let fresh = file as? FreshFile, fresh.isWhole else { return done(nil) }
+            // After the others that wait to be written: the disk then writes all of them together.
+            disk.perform {
+                do throws(SystemCallError) { try fresh.syncWhole() } catch { return done(error) }
+                done(nil)
             }
         }
     }

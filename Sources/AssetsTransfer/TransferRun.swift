@@ -32,7 +32,7 @@ final class TransferRun: TransportHandler {
     /// The room for all that comes is the file's already.
     var hasItsRoom = false
     /// What stands beside the bytes, `PartialNote.attribute`.
-    private var note: String?
+    private var note: PartialNote?
     private(set) var task: TransportTask?
 
     var writes: WriteBehind?
@@ -83,7 +83,7 @@ final class TransferRun: TransportHandler {
             self.file = file
             isNameDurable = (spec.resume?.syncedOffset ?? 0) > 0
             let partial = TransferPlan.Partial(
-                length: file.length, note: note.flatMap { PartialNote($0) }, storageEpoch: try files.storageEpoch())
+                length: file.length, note: note, storageEpoch: try files.storageEpoch())
             plan = TransferPlan(order, partial: partial)
         } catch {
             return end(.interrupted(storageInterruption(error)))
@@ -99,7 +99,7 @@ final class TransferRun: TransportHandler {
             return FreshFile(spec.partialPath, in: files, marks: spec.marks)
         }
         let file = try files.openAppendable(spec.partialPath)
-        note = try? files.attribute(spec.partialPath, name: PartialNote.attribute)
+        note = (try? files.attribute(spec.partialPath, name: PartialNote.attribute)).flatMap { PartialNote($0) }
         return file
     }
 
@@ -270,7 +270,7 @@ final class TransferRun: TransportHandler {
         // that are not its own.
         if start.offset == 0 { try setNote(nil) }
         try cut(to: start.offset)
-        if let new = plan?.note(after: synced)?.text { try setNote(new) }
+        if let new = plan?.note(after: synced) { try setNote(new) }
         syncedOffset = min(plan?.resume?.syncedOffset ?? 0, start.offset)
         isSyncStale = isSyncing
         (file as? FreshFile)?.total = start.total
@@ -278,7 +278,8 @@ final class TransferRun: TransportHandler {
         if let file {
             let (engine, number) = (engine, number)
             follower = start.check.map { follow(file, $0) }
-            writes = WriteBehind(file, follower: follower) { [unowned self] in
+            writes = WriteBehind(file, expecting: max(0, start.total - start.offset), follower: follower) {
+                [unowned self] in
                 engine.appendLater(number, $0, $1, $2, isDiscretionary: isDiscretionary)
             }
             follower?.follow(upTo: start.offset)
@@ -291,7 +292,7 @@ final class TransferRun: TransportHandler {
         if start.offset > syncedOffset { sync() }
     }
 
-    private func setNote(_ new: String?) throws(SystemCallError) {
+    private func setNote(_ new: PartialNote?) throws(SystemCallError) {
         guard new != note else { return }
         if let fresh = file as? FreshFile, !fresh.exists {
             fresh.note = new
@@ -299,7 +300,7 @@ final class TransferRun: TransportHandler {
             return
         }
         do throws(SystemCallError) {
-            try files.setAttribute(spec.partialPath, name: PartialNote.attribute, value: new ?? "")
+            try files.setAttribute(spec.partialPath, name: PartialNote.attribute, value: new?.text ?? "")
             note = new
         } catch {
             // Bytes that lack a note of their own are only fetched again. A note that is left beside bytes of another

@@ -16,6 +16,8 @@ final class WriteBehind {
     private static let pageBytes: Int64 = 4096
 
     private let file: any AppendableFile
+    /// Bytes that a piece is made for: all there will be, where that is less than a piece; 0 when nobody knows.
+    private let pieceRoom: Int
     private let follower: DigestFollower?
     /// Appends the first bytes of a piece on the disk's executor and then calls `written`.
     private let append: (any AppendableFile, Piece, Int) -> Void
@@ -34,11 +36,13 @@ final class WriteBehind {
     /// Whether a write was begun since this was last set to false.
     var wasBegun = false
 
+    /// - Parameter expected: Bytes to come; 0 when nobody knows.
     init(
-        _ file: any AppendableFile, follower: DigestFollower?,
+        _ file: any AppendableFile, expecting expected: Int64, follower: DigestFollower?,
         append: @escaping (any AppendableFile, Piece, Int) -> Void
     ) {
         self.file = file
+        pieceRoom = Int(min(expected, Int64(Self.pieceBytes)))
         self.follower = follower
         self.append = append
         length = file.length
@@ -59,6 +63,7 @@ final class WriteBehind {
     }
 
     func store(_ bytes: UnsafeRawBufferPointer) {
+        gathered.reserve(pieceRoom)
         gathered.add(bytes)
         if gathered.count >= Self.pieceBytes { begin(whole: false) }
     }
@@ -119,7 +124,7 @@ final class WriteBehind {
     }
 }
 
-/// Memory that grows to what is put into it, at addresses that a disk can read directly.
+/// Memory for what is gathered, at addresses that a disk can read directly.
 ///
 /// Unchecked: it is written to on one executor and lent to others, who only read it, until `WriteBehind.written` and, where
 /// the hash had it too, `WriteBehind.hashed`.
@@ -132,6 +137,11 @@ final class Piece: @unchecked Sendable {
     deinit { memory.deallocate() }
 
     func clear() { count = 0 }
+
+    /// Makes room for so many bytes at once, so that none of them is copied again; what holds nothing yet costs nothing.
+    func reserve(_ bytes: Int) {
+        if bytes > memory.count { grow(to: bytes) }
+    }
 
     func add(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else { return }

@@ -233,6 +233,8 @@ private final class MemoryFile: AppendableFile {
         }
     }
 
+    func beginSync() {}
+
     func sync() throws(SystemCallError) {
         try perform("sync") { [inode] (disk) throws(SystemCallError) in disk.syncFile(inode) }
     }

@@ -2,6 +2,7 @@
 import AssetsModel
 import AssetsOS
 import AssetsTransfer
+import Dispatch
 import Glibc
 import Testing
 
@@ -249,6 +250,47 @@ struct TransferFaultTests {
     }
 }
 
+extension TransferFaultTests {
+    @Test("Small files that wait for one disk are all written before the first of them is synced")
+    func syncsTogether() async throws {
+        let ids = ["a", "b", "c"]
+        let small = noise(10_000)
+        let answers = ids.map { _ in Answer("HTTP/1.1 200 OK", ["Content-Length: 10000"], small[...]) }
+        let calls = DiskCalls()
+        try await serve(answers, wrap: { FaultyTree($0, calls: calls) }) { server, bench in
+            let gate = DispatchSemaphore(value: 0)
+            bench.disk.perform { gate.wait() }
+            let (stream, continuation) = AsyncStream.makeStream(of: TransferEvent.self)
+            for id in ids { bench.engine.start(bench.spec(server.url("/f"), id: id)) { continuation.yield($0) } }
+            var (gathered, received) = (0, 0)
+            for await event in stream {
+                switch event {
+                case .gathered(let unwritten):
+                    #expect(unwritten == 10_000)
+                    gathered += 1
+                    if gathered == ids.count { gate.signal() }
+                case .ended(.received): received += 1
+                case .ended(let outcome): Issue.record("\(outcome)")
+                default: continue
+                }
+                if received == ids.count { break }
+            }
+            #expect(calls.all == ["append", "append", "append", "sync", "sync", "sync"])
+            for id in ids {
+                let content = try bench.content(id)
+                #expect(content == Bytes(small))
+            }
+        }
+    }
+}
+
+/// What was asked of the files of a tree, in this order.
+final class DiskCalls: Sendable {
+    private let names = Guarded<[String]>([])
+    var all: [String] { names.withLock { $0 } }
+    func add(_ name: String) { names.withLock { $0.append(name) } }
+}
+
 /// How much of a tree's files was read again.
 final class Reads: Sendable {
     private let count = Guarded(0)
@@ -265,10 +307,11 @@ struct FaultyTree: FileTree {
     private let attributeError: Int32?
     private let readError: Int32?
     private let reads: Reads?
+    private let calls: DiskCalls?
 
     init(
         _ tree: DeviceTree, failAppendAt limit: Int64 = .max, with appendError: Int32 = 0, failSyncWith: Int32? = nil,
-        failAttributesWith: Int32? = nil, failReadWith: Int32? = nil, reads: Reads? = nil
+        failAttributesWith: Int32? = nil, failReadWith: Int32? = nil, reads: Reads? = nil, calls: DiskCalls? = nil
     ) {
         self.tree = tree
         appendLimit = limit
@@ -277,6 +320,7 @@ struct FaultyTree: FileTree {
         attributeError = failAttributesWith
         readError = failReadWith
         self.reads = reads
+        self.calls = calls
     }
 
     private final class File: AppendableFile {
@@ -289,6 +333,7 @@ struct FaultyTree: FileTree {
         var length: Int64 { file.length }
         var inode: UInt64 { file.inode }
         func append(_ bytes: UnsafeRawBufferPointer) throws(SystemCallError) {
+            tree.calls?.add("append")
             let room = Int(clamping: tree.appendLimit - file.length)
             try file.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room)))
             if room < bytes.count { throw SystemCallError(call: "pwrite", number: tree.appendError) }
@@ -296,7 +341,9 @@ struct FaultyTree: FileTree {
         func truncate(to length: Int64) throws(SystemCallError) { try file.truncate(to: length) }
         func reserve(total: Int64) throws(SystemCallError) -> Bool { try file.reserve(total: total) }
         var allocated: Int64 { get throws(SystemCallError) { try file.allocated } }
+        func beginSync() { file.beginSync() }
         func sync() throws(SystemCallError) {
+            tree.calls?.add("sync")
             if let number = tree.syncError { throw SystemCallError(call: "fdatasync", number: number) }
             try file.sync()
         }
