@@ -10,7 +10,7 @@ package enum InstallSource: String, Hashable, Sendable, Codable {
 
 /// One app on the device.
 package struct AppRecord: Hashable, Sendable {
-    package var description: AppDescription
+    @Shared package var description: AppDescription
     /// Folder of the build below `Applications/<bundle id>/`.
     package var buildFolder: String
     package var source: InstallSource

@@ -8,7 +8,7 @@ package struct DownloadRecord: Hashable, Sendable {
     package var place: Int64
     /// Bundle id of the app; for an archive, the installation's id.
     package var app: String
-    package var request: DownloadRequest
+    @Shared package var request: DownloadRequest
     package var transferClass: TransferClass
     package var state: State
     /// Transfers begun so far.

@@ -64,7 +64,7 @@ package struct DownloadRequest: Hashable, Sendable {
 }
 
 /// How a transfer is treated.
-package enum TransferClass: Int, Hashable, Sendable, Comparable, CaseIterable {
+package enum TransferClass: Int, Hashable, Sendable, Comparable, CaseIterable, CustomStringConvertible {
     /// At a moment the device picks.
     case background = 0
     /// At once.
@@ -73,6 +73,14 @@ package enum TransferClass: Int, Hashable, Sendable, Comparable, CaseIterable {
     case essential = 2
 
     package static func < (left: TransferClass, right: TransferClass) -> Bool { left.rawValue < right.rawValue }
+
+    package var description: String {
+        switch self {
+        case .background: "background"
+        case .foreground: "foreground"
+        case .essential: "essential"
+        }
+    }
 }
 
 /// What the extension is asked to answer.

@@ -63,10 +63,11 @@ package enum Validator {
     /// the date does, and a file that was replaced twice in a second has the same tag before and after.
     package static func strongTag(in head: TransportHead) -> String? {
         guard let tag = quotedTag(in: head) else { return nil }
+        if strongDate(in: head) != nil { return tag }
         guard let changed = head.value(of: "Last-Modified").flatMap(HTTPDate.seconds) else { return tag }
         let parts = tag.dropFirst().dropLast().split(separator: "-")
         let isMadeOfDate = parts.count == 2 && parts.contains { $0 == String(changed, radix: 16) }
-        return isMadeOfDate && strongDate(in: head) == nil ? nil : tag
+        return isMadeOfDate ? nil : tag
     }
 
     /// Whether the response names its version at all, strongly or weakly.

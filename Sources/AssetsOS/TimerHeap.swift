@@ -13,7 +13,7 @@ struct TimerHeap {
     }
 
     private var heap: [Timer] = []
-    private var cancelled: Set<TimerToken> = []
+    /// Those that were not cancelled. The first timer of the heap is always one of them.
     private var live: Set<TimerToken> = []
 
     var isEmpty: Bool { heap.isEmpty }
@@ -34,9 +34,7 @@ struct TimerHeap {
     }
 
     mutating func cancel(_ token: TimerToken) {
-        guard live.contains(token) else { return }
-        cancelled.insert(token)
-        dropCancelledHead()
+        if live.remove(token) != nil { dropCancelledHead() }
     }
 
     /// Removes and returns what is due, in order.
@@ -44,23 +42,19 @@ struct TimerHeap {
         var due: [Timer] = []
         while let first = heap.first, first.deadline <= now {
             let timer = removeFirst()
-            if cancelled.remove(timer.token) == nil { due.append(timer) }
+            if live.remove(timer.token) != nil { due.append(timer) }
         }
         dropCancelledHead()
         return due
     }
 
     private mutating func dropCancelledHead() {
-        while let first = heap.first, cancelled.contains(first.token) {
-            cancelled.remove(first.token)
-            _ = removeFirst()
-        }
+        while let first = heap.first, !live.contains(first.token) { _ = removeFirst() }
     }
 
     private mutating func removeFirst() -> Timer {
         heap.swapAt(0, heap.count - 1)
         let timer = heap.removeLast()
-        live.remove(timer.token)
         var parent = 0
         while true {
             let left = 2 * parent + 1

@@ -43,8 +43,8 @@ extension AssetsService {
         }
         record.transferClass = transferClass
         record.notBefore = nil
-        if running[record.id] != nil {
-            running[record.id]?.record.transferClass = transferClass
+        if let transfer = running[record.id] {
+            transfer.record.transferClass = transferClass
             queue.change(record.id, to: transferClass, at: seams.loop.now)
             seams.transfers.resume(record.id, as: transferClass)
             // Its place in the old class is free.
@@ -57,9 +57,9 @@ extension AssetsService {
     }
 
     private func pauseForChange(_ record: DownloadRecord) async {
-        guard running[record.id] != nil else { return }
-        running[record.id]?.isChangingClass = true
-        running[record.id]?.changedClassAt = seams.loop.now
+        guard let transfer = running[record.id] else { return }
+        transfer.isChangingClass = true
+        transfer.changedClassAt = seams.loop.now
         await seams.transfers.pause(record.id)
         if running[record.id] != nil { tellDelegates(of: record.app, .paused(record)) }
     }

@@ -5,12 +5,10 @@ internal import AssetsStore
 internal import AssetsTransfer
 
 /// A download that has a slot.
-struct RunningTransfer {
+final class RunningTransfer {
     var record: DownloadRecord
     var received: Int64
     var expected: Int64
-    /// Bytes at the last progress message, so that the next can tell the difference.
-    var told: Int64
     /// The engine is done with it, but what came of it is not written yet.
     var isEnding = false
     var isCancelled = false
@@ -28,6 +26,14 @@ struct RunningTransfer {
     var target: String?
     /// Wait for engine and service to let go of the partial file.
     var stopWaiters: [CheckedContinuation<Void, Never>] = []
+
+    /// - Parameter now: Process clock.
+    init(_ record: DownloadRecord, at now: Duration) {
+        self.record = record
+        received = record.received
+        expected = record.request.size
+        startedAt = now
+    }
 }
 
 extension AssetsService {
@@ -36,9 +42,7 @@ extension AssetsService {
         guard await mayStart(record), isStartable(record) else { return queue.end(record.id, at: seams.loop.now) }
         var record = record
         record.attempts += 1
-        running[record.id] = RunningTransfer(
-            record: record, received: record.received, expected: record.request.size, told: record.received,
-            startedAt: seams.loop.now)
+        running[record.id] = RunningTransfer(record, at: seams.loop.now)
         let id = record.id
         seams.transfers.start(transferSpec(for: record)) { self.told($0, of: id) }
     }
@@ -100,8 +104,8 @@ extension AssetsService {
         case .began(let resumedAt, let expected): began(transfer, at: resumedAt, expected: expected)
         case .authenticated(let entry): authenticated(entry, of: id)
         case .canStop: queue.canYield(id)
-        case .progress(let received, let expected): progressed(id, received: received, expected: expected)
-        case .checkpoint(let resume): keep(resume, of: id)
+        case .progress(let received, let expected): progressed(transfer, received: received, expected: expected)
+        case .checkpoint(let resume): keep(resume, of: transfer)
         case .gathered(let unwritten):
             // Its connection and its share of the network are free.
             queue.gathered(id, unwritten: unwritten, at: seams.loop.now)
@@ -113,10 +117,9 @@ extension AssetsService {
 
     private func began(_ transfer: RunningTransfer, at offset: Int64, expected: Int64) {
         let record = transfer.record
-        running[record.id]?.hasBegun = true
-        running[record.id]?.received = offset
-        running[record.id]?.told = offset
-        if expected > 0 { running[record.id]?.expected = expected }
+        transfer.hasBegun = true
+        transfer.received = offset
+        if expected > 0 { transfer.expected = expected }
         guard !transfer.isCancelled else { return }
         journal(
             .downloadBegan, .none, app: record.app, download: record.id,
@@ -125,25 +128,24 @@ extension AssetsService {
         installationProgressed(record)
     }
 
-    private func progressed(_ id: String, received: Int64, expected: Int64) {
-        guard let transfer = running[id], !transfer.isCancelled else { return }
-        running[id]?.received = received
-        if expected > 0 { running[id]?.expected = expected }
-        running[id]?.told = received
-        if received > transfer.received { running[id]?.isChangingClass = false }
-        let size = running[id]?.expected ?? 0
-        queue.progressed(id, remaining: size > 0 ? max(0, size - received) : nil)
+    private func progressed(_ transfer: RunningTransfer, received: Int64, expected: Int64) {
+        guard !transfer.isCancelled else { return }
+        let written = received - transfer.received
+        transfer.received = received
+        if expected > 0 { transfer.expected = expected }
+        if written > 0 { transfer.isChangingClass = false }
+        let size = transfer.expected
+        queue.progressed(transfer.record.id, remaining: size > 0 ? max(0, size - received) : nil)
         let event = SessionEvent.progress(
-            transfer.record, written: max(0, received - transfer.told), total: received,
-            expected: max(expected, transfer.expected))
+            transfer.record, written: max(0, written), total: received, expected: max(expected, size))
         tellDelegates(of: transfer.record.app, event)
         installationProgressed(transfer.record)
     }
 
-    private func keep(_ resume: ResumePoint, of id: String) {
-        running[id]?.record.resume = resume
-        guard let transfer = running[id], !transfer.isCancelled else { return }
-        let received = transfer.received
+    private func keep(_ resume: ResumePoint, of transfer: RunningTransfer) {
+        transfer.record.resume = resume
+        guard !transfer.isCancelled else { return }
+        let (id, received) = (transfer.record.id, transfer.received)
         launch { service in
             guard service.running[id]?.isCancelled == false else { return }
             _ = try? await service.commit([.setDownloadResume(id: id, resume, received: received)])
@@ -154,7 +156,7 @@ extension AssetsService {
         let record = transfer.record
         queue.end(record.id, at: seams.loop.now)
         guard !transfer.isCancelled, !isStopping else { return release(record.id) }
-        running[record.id]?.isEnding = true
+        transfer.isEnding = true
         settling += 1
         launch { service in
             var step: ChallengeLife.Step?
@@ -191,11 +193,12 @@ extension AssetsService {
     /// Returns when nobody touches the partial file or the finished one any more.
     func stopTransfer(_ id: String) async {
         guard let transfer = running[id] else { return }
-        running[id]?.isCancelled = true
+        transfer.isCancelled = true
         if transfer.isEnding {
             // Asked inside: the transfer may be released before the continuation's body runs.
             return await withCheckedContinuation { continuation in
-                if running[id] == nil { continuation.resume() } else { running[id]?.stopWaiters.append(continuation) }
+                guard let transfer = running[id] else { return continuation.resume() }
+                transfer.stopWaiters.append(continuation)
             }
         }
         await seams.transfers.cancel(id)
