@@ -318,10 +318,7 @@ package enum PolicyNumbers {
     package static let headerFieldsMax = 64
     package static let headerBytesMax = 16 << 10
     package static let priorityMin = -1000
-    package static let priorityDefault = 0
     package static let priorityMax = 1000
-    /// Downloads of one app in the queue.
-    package static let queuedDownloadsMax = 200_000
     /// Downloads that one content request may answer.
     package static let answerDownloadsMax = 100_000
     /// Bytes of a manifest when no allowance bounds it.

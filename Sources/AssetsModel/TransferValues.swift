@@ -82,7 +82,6 @@ package enum URLErrorCode {
     package static let requiresSecureConnection = -1022
     package static let fileDoesNotExist = -1100
     package static let noPermissionsToReadFile = -1102
-    package static let dataLengthExceedsMaximum = -1103
     package static let secureConnectionFailed = -1200
     package static let serverCertificateUntrusted = -1202
     package static let cannotWriteToFile = -3003

@@ -163,15 +163,6 @@ package final class FrameConnection: @unchecked Sendable {
         outgoing = SendBuffer()
     }
 
-    /// Calls `body` with the socket's number, for questions about the peer; nil once it has ended.
-    package func withSocket<R>(_ body: (borrowing Descriptor) -> R) -> R? {
-        loop.checkIsolated()
-        switch socket {
-        case .some(let open): return body(open)
-        case nil: return nil
-        }
-    }
-
     // MARK: Events
 
     private func ready(_ readiness: EventLoop.Readiness) {
