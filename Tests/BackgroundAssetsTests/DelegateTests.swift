@@ -145,11 +145,10 @@ final class ForwardingListener: NSObject, BADownloadManagerDelegate, Sendable {
         // Of a class that is known nothing has to be found out again.
         manager.delegate = half
         let asked = await service.asked.wait { $0.last == .deafDelegate("s1") }
+        // Calls and events have a connection each, whose beginnings have no order.
+        let calls = asked.filter { $0 != .connected && $0 != .events("s1") }
         #expect(
-            asked == [
-                .connected, .events("s1"), .connected, .delegate("s1", true), .deafDelegate("s1"),
-                .delegate("s1", true), .deafDelegate("s1"),
-            ])
+            calls == [.delegate("s1", true), .deafDelegate("s1"), .delegate("s1", true), .deafDelegate("s1")])
         withExtendedLifetime((half, listener)) {}
     }
 
