@@ -192,6 +192,25 @@ struct CurlTransportTests {
         #expect(connections.count == 3 && connections[0] == connections[1] && connections[1] != connections[2])
     }
 
+    /// What the options say; nil for the rule of the libcurl that runs here.
+    @Test(
+        "HTTP/2 is spoken where rule and request allow it, also with a server that prefers it",
+        arguments: [true, false, nil] as [Bool?], [true, false])
+    func http2(isAllowed: Bool?, isAsked: Bool) async throws {
+        let directory = try TestDirectory()
+        let nginx = try Nginx(in: directory, http2: true)
+        try nginx.publish("file", noise(5))
+        var options = CurlTransport.Options(extraAuthorities: nginx.authority)
+        options.allowsHTTP2 = isAllowed
+        let caller = try Caller(options)
+        let request = TransportRequest(url: nginx.url("/file"), allowsHTTP2: isAsked)
+        #expect(await collect(await caller.start(request).0).count == 5)
+        await caller.stop()
+        let isShared = isAsked && (isAllowed ?? CurlTransport.http2.isAllowed)
+        let versions = try nginx.finish().map(\.httpVersion)
+        #expect(versions == [isShared ? "HTTP/2.0" : "HTTP/1.1"])
+    }
+
     @Test("A paused request takes nothing until it is resumed")
     func pause() async throws {
         let total = 8 << 20

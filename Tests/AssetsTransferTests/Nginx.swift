@@ -11,6 +11,8 @@ final class Nginx {
         var range: String
         var ifRange: String
         var connection: String
+        /// As nginx calls it: "HTTP/1.1".
+        var httpVersion: String
     }
 
     let port: UInt16
@@ -19,7 +21,8 @@ final class Nginx {
     private let tree: DeviceTree
     private let process: TestProcess
 
-    init(in directory: TestDirectory) throws {
+    /// - Parameter http2: Whether it offers HTTP/2.
+    init(in directory: TestDirectory, http2: Bool = false) throws {
         let place = directory.path + "/nginx"
         try DeviceTree(root: directory.path).makeDirectory("nginx/www")
         tree = try DeviceTree(root: place)
@@ -37,7 +40,7 @@ final class Nginx {
         let (listener, port) = try listenOnLoopback()
         defer { close(listener) }
         self.port = port
-        try tree.replace("nginx.conf", with: Array(Self.configuration(place, port).utf8), mode: 0o600)
+        try tree.replace("nginx.conf", with: Array(Self.configuration(place, port, http2).utf8), mode: 0o600)
         process = try TestProcess(
             "/usr/sbin/nginx", ["-p", place, "-c", place + "/nginx.conf", "-e", place + "/error.log"],
             environment: ["NGINX=3;"], descriptor: listener, log: place + "/output.log")
@@ -64,30 +67,30 @@ final class Nginx {
         let text = String(decoding: try tree.read("access.log", limit: 1 << 20), as: UTF8.self)
         let lines = text.split(separator: "\n").compactMap { line -> (began: Int, line: Line)? in
             let parts = line.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
-            guard parts.count == 8, let ended = Double(parts[6]), let time = Double(parts[7]),
+            guard parts.count == 9, let ended = Double(parts[6]), let time = Double(parts[7]),
                 let status = Int(parts[1]), let bytes = Int64(parts[2])
             else { return nil }
             let read = Line(
                 path: parts[0], status: status, bodyBytes: bytes, range: parts[3], ifRange: parts[4],
-                connection: parts[5])
+                connection: parts[5], httpVersion: parts[8])
             return (Int(((ended - time) * 1000).rounded()), read)
         }
         return lines.sorted { $0.began < $1.began }.map(\.line)
     }
 
-    private static func configuration(_ place: String, _ port: UInt16) -> String {
+    private static func configuration(_ place: String, _ port: UInt16, _ http2: Bool) -> String {
         """
         daemon off; worker_processes 1; pid \(place)/nginx.pid; error_log \(place)/error.log info;
         \(geteuid() == 0 ? "user root;" : "")
         events { worker_connections 256; }
         http {
           log_format line escape=none '$uri|$status|$body_bytes_sent|$http_range|$http_if_range|$connection|'
-                  '$msec|$request_time';
+                  '$msec|$request_time|$server_protocol';
           access_log \(place)/access.log line;
           client_body_temp_path \(place)/t1; proxy_temp_path \(place)/t2; fastcgi_temp_path \(place)/t3;
           uwsgi_temp_path \(place)/t4; scgi_temp_path \(place)/t5;
           server {
-            listen 127.0.0.1:\(port) ssl; server_name localhost; root \(place)/www;
+            listen 127.0.0.1:\(port) ssl\(http2 ? " http2" : ""); server_name localhost; root \(place)/www;
             ssl_certificate \(place)/certificate.pem; ssl_certificate_key \(place)/key.pem;
             location /slow/ { alias \(place)/www/; limit_rate_after 256k; limit_rate 32k; }
             location /noranges/ { alias \(place)/www/; max_ranges 0; }

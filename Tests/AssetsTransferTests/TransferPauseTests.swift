@@ -94,6 +94,27 @@ struct TransferPauseTests {
         }
     }
 
+    @Test("What a background transfer sends yields to everybody else's, until it is promoted and after it was demoted")
+    func marks() async throws {
+        try await serve(noise(3 << 20)) { server, bench in
+            var spec = bench.spec(server.url("/slow/file"))
+            spec.transferClass = .background
+            var seen: [[SocketMarks]] = []
+            for await event in await start(spec, on: bench) where isProgress(event) {
+                seen.append(try SocketMarks.ofConnections(to: server.port))
+                for next in [TransferClass.foreground, .background] {
+                    await bench.engine.pause("x")
+                    bench.engine.resume("x", as: next)
+                    // What is asked of an engine is done in order.
+                    await bench.engine.setBackgroundRate(nil)
+                    seen.append(try SocketMarks.ofConnections(to: server.port))
+                }
+                break
+            }
+            #expect(seen == [[.discretionary], [.ordinary], [.discretionary]])
+        }
+    }
+
     @Test("A pause that lasts gives the connection back")
     func longPause() async throws {
         try await serve(noise(3 << 20)) { server, bench in

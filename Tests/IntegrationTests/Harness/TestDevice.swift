@@ -86,14 +86,19 @@ final class TestDevice: Sendable {
     }
 
     /// Starts the service and waits until it says that it is ready.
+    ///
+    /// - Parameter tracer: A program that runs another one, and what comes before the other's path.
     @discardableResult
-    func start(developerMode: Bool = true, options: [String] = []) async throws -> Program {
+    func start(
+        developerMode: Bool = true, options: [String] = [], under tracer: [String] = []
+    ) async throws -> Program {
         let path = folder + "/notify-\(UUID().uuidString.prefix(8))"
         let listener = try NotificationListener(path: path)
         let arguments = ["--device", root] + options
+        let words = tracer + [Products.service] + arguments
         let command =
             network?.command(on: .device, Products.service, arguments, products: Products.folder)
-            ?? (Products.service, arguments)
+            ?? (words[0], Array(words.dropFirst()))
         let program = try Program(
             command.0, command.1,
             environment: environment.merging(variables.withLock { $0 }) { $1 }.merging(["NOTIFY_SOCKET": path]) { $1 })
