@@ -7,31 +7,51 @@ internal import AssetsTransfer
 extension AssetsService {
     /// A connection of an app closed: what it held in the foreground goes on in the background.
     package func foregroundConnectionEnded(_ connection: Int) async {
-        for id in foregroundHolders.keys.sorted() where foregroundHolders[id]?.contains(connection) == true {
-            foregroundHolders[id]?.remove(connection)
-            guard foregroundHolders[id]?.isEmpty == true else { continue }
-            foregroundHolders[id] = nil
-            guard let record = try? await downloadRecord(id: id), record.isLive, record.transferClass == .foreground
-            else { continue }
-            _ = try? await change(record, to: .background, .downloadDemoted)
+        let held = foregroundHolders.filter { $0.value.contains(connection) }.keys.sorted()
+        for id in held { letGo(of: id, connection) }
+        for id in held {
+            let isFollowed = await retryingStore { () async throws(AssetsError) in try await self.followHolders(of: id)
+            }
+            guard isFollowed else { return }
+        }
+    }
+
+    /// Has a connection hold a download in the foreground; `followHolders` does what follows from it.
+    func hold(_ id: String, _ connection: Int) { foregroundHolders[id, default: []].insert(connection) }
+
+    func letGo(of id: String, _ connection: Int) {
+        foregroundHolders[id]?.remove(connection)
+        if foregroundHolders[id]?.isEmpty == true { foregroundHolders[id] = nil }
+    }
+
+    /// Brings a download to the class that those who hold it ask for. They may come and go while it is being changed:
+    /// whoever changes it looks again, and others leave it to that one.
+    func followHolders(of id: String) async throws(AssetsError) {
+        guard classChanges.insert(id).inserted else { return }
+        defer { classChanges.remove(id) }
+        while !isStopping, let record = try await downloadRecord(id: id), record.isLive {
+            let wanted: TransferClass = foregroundHolders[id] == nil ? .background : .foreground
+            guard record.transferClass != .essential, record.transferClass != wanted else { return }
+            try await change(record, to: wanted, wanted == .foreground ? .downloadPromoted : .downloadDemoted)
         }
     }
 
     /// A transfer that runs is paused, its row changed, and goes on on the same connection; any other starts as soon as
-    /// its new class has room, also one that was to wait.
-    func change(_ record: DownloadRecord, to transferClass: TransferClass, _ event: JournalEvent)
-        async throws(AssetsError) -> DownloadRecord
+    /// its new class has room, for a user who looks at it also one that was to wait.
+    private func change(_ record: DownloadRecord, to transferClass: TransferClass, _ event: JournalEvent)
+        async throws(AssetsError)
     {
         var record = record
         let before = record.transferClass
         await pauseForChange(record)
-        // Who looks at it now has waited for nothing yet.
-        if transferClass != .background { record.retry = RetryHistory() }
         journal(
             event, event == .downloadPromoted ? .requested : .disconnected, app: record.app, download: record.id,
             "\(before) to \(transferClass)")
         var changes: [StoreChange] = [.setDownloadClass(id: record.id, transferClass)]
-        if record.notBefore != nil || transferClass != .background {
+        if transferClass != .background {
+            // Who looks at it now has waited for nothing yet.
+            record.retry = RetryHistory()
+            record.notBefore = nil
             changes.append(
                 .setDownloadWait(
                     id: record.id, notBefore: nil, reason: .none, detail: "", retry: record.retry,
@@ -42,7 +62,6 @@ extension AssetsService {
             throw error
         }
         record.transferClass = transferClass
-        record.notBefore = nil
         if let transfer = running[record.id] {
             transfer.record.transferClass = transferClass
             queue.change(record.id, to: transferClass, at: seams.loop.now)
@@ -53,7 +72,6 @@ extension AssetsService {
             queue.remove(id: record.id, app: record.app)
             enqueue(record)
         }
-        return record
     }
 
     private func pauseForChange(_ record: DownloadRecord) async {

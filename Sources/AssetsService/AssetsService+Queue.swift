@@ -44,14 +44,27 @@ extension AssetsService {
     package func startForeground(_ request: DownloadRequest, for appID: String, connection: Int)
         async throws(AssetsError) -> DownloadRecord
     {
-        let known = try await downloadRecord(id: request.uniqueIdentifier)
-        guard let record = known, record.app == appID else {
-            foregroundHolders[request.uniqueIdentifier, default: []].insert(connection)
-            do throws(AssetsError) { return try await schedule(request, for: appID, as: .foreground) } catch {
-                foregroundHolders[request.uniqueIdentifier] = nil
-                throw error
-            }
+        let id = request.uniqueIdentifier
+        if let known = try await downloadRecord(id: id), known.app == appID {
+            return try await promote(known, connection)
         }
+        hold(id, connection)
+        do throws(AssetsError) {
+            let record = try await schedule(request, for: appID, as: .foreground)
+            // Its connection may have closed meanwhile.
+            if foregroundHolders[id] == nil { try await followHolders(of: id) }
+            return record
+        } catch {
+            letGo(of: id, connection)
+            // Somebody else has started it meanwhile.
+            guard error.code == .downloadAlreadyScheduled, let known = try await downloadRecord(id: id),
+                known.app == appID
+            else { throw error }
+            return try await promote(known, connection)
+        }
+    }
+
+    private func promote(_ record: DownloadRecord, _ connection: Int) async throws(AssetsError) -> DownloadRecord {
         switch record.state {
         case .failed:
             throw AssetsError(
@@ -60,9 +73,12 @@ extension AssetsService {
         case .finished, .finishing: return record
         case .waiting: break
         }
-        foregroundHolders[record.id, default: []].insert(connection)
-        guard record.transferClass == .background else { return record }
-        return try await change(record, to: .foreground, .downloadPromoted)
+        hold(record.id, connection)
+        do throws(AssetsError) { try await followHolders(of: record.id) } catch {
+            letGo(of: record.id, connection)
+            throw error
+        }
+        return try await downloadRecord(id: record.id) ?? record
     }
 
     /// Ends a queued or running download; its bytes are gone.

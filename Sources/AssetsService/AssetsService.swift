@@ -54,6 +54,8 @@ package actor AssetsService {
     var space = SpaceLook()
     /// Connections that hold a download in the foreground.
     var foregroundHolders: [String: Set<Int>] = [:]
+    /// Downloads that are being brought to the class that their holders ask for.
+    var classChanges: Set<String> = []
 
     // Finished files: when the last one came, where they wait for their receivers, and the work of the disk for many of them.
     var lastGathered: Duration?

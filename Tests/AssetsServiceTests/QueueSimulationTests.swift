@@ -208,4 +208,131 @@ struct QueueSimulationTests {
         try device.settle()
         #expect(try device.query { try $0.downloads(limit: 100) } == [])
     }
+
+    // MARK: Connections that come and go
+
+    /// Runs so many jobs, or all there are.
+    private func advance(jobs: Int, on device: SimulatedDevice) {
+        var done = 0
+        try? device.loop.run(
+            until: {
+                defer { done += 1 }
+                return done == jobs
+            }, limit: .milliseconds(1))
+    }
+
+    private func transferClass(_ name: String, on device: SimulatedDevice) throws -> TransferClass? {
+        try device.loop.advance(by: .milliseconds(500))
+        return try device.query { try $0.download(id: Self.unique(name)) }?.transferClass
+    }
+
+    /// How many jobs lie between two calls: more than either has.
+    private static let steps = 0..<40
+
+    @Test(
+        "A connection that closes at any moment of its call leaves nothing in the foreground", arguments: [true, false])
+    func closingCaller(isQueued: Bool) throws {
+        for steps in Self.steps {
+            let device = try device(seed: 1)
+            let app = Self.apps[0]
+            var request = try schedule("large", of: app, length: 600_000, on: device).request
+            try device.loop.advance(by: .seconds(1))
+            if !isQueued {
+                request.uniqueIdentifier = Self.unique("new")
+                request.identifier = "new"
+            }
+            let asked = request
+            device.spawn { service, _ in
+                _ = try await service.startForeground(asked, for: app, connection: 7)
+                // As the wire does when a call ends whose connection has closed.
+                await service.foregroundConnectionEnded(7)
+            }
+            advance(jobs: steps, on: device)
+            device.spawn { service, _ in await service.foregroundConnectionEnded(7) }
+            let name = isQueued ? "large" : "new"
+            #expect(try transferClass(name, on: device) == .background, "closed after \(steps) jobs")
+        }
+    }
+
+    @Test("Who holds a download at any moment of its demotion has it in the foreground")
+    func newHolder() throws {
+        for steps in Self.steps {
+            let device = try device(seed: 1)
+            let app = Self.apps[0]
+            let request = try schedule("large", of: app, length: 600_000, .foreground, on: device).request
+            _ = try device.call { try await $0.startForeground(request, for: app, connection: 7) }
+            try device.loop.advance(by: .seconds(1))
+            device.spawn { service, _ in await service.foregroundConnectionEnded(7) }
+            advance(jobs: steps, on: device)
+            device.spawn { service, _ in
+                _ = try await service.startForeground(request, for: app, connection: 8)
+            }
+            #expect(try transferClass("large", on: device) == .foreground, "held after \(steps) jobs")
+            try device.call { await $0.foregroundConnectionEnded(8) }
+            #expect(try transferClass("large", on: device) == .background, "held after \(steps) jobs")
+        }
+    }
+
+    @Test("Two connections that start the same download at once both hold it")
+    func twoHolders() throws {
+        for steps in Self.steps {
+            let device = try device(seed: 1)
+            let app = Self.apps[0]
+            var request = try schedule("large", of: app, length: 600_000, on: device).request
+            request.uniqueIdentifier = Self.unique("new")
+            request.identifier = "new"
+            let asked = request
+            let refused = Guarded(0)
+            for connection in [7, 8] {
+                device.spawn { service, _ in
+                    do { _ = try await service.startForeground(asked, for: app, connection: connection) } catch {
+                        refused.withLock { $0 += 1 }
+                    }
+                }
+                advance(jobs: steps, on: device)
+            }
+            #expect(try transferClass("new", on: device) == .foreground && refused.withLock { $0 } == 0)
+            try device.call { await $0.foregroundConnectionEnded(7) }
+            #expect(try transferClass("new", on: device) == .foreground, "one of two after \(steps) jobs")
+            try device.call { await $0.foregroundConnectionEnded(8) }
+            #expect(try transferClass("new", on: device) == .background, "the other after \(steps) jobs")
+        }
+    }
+
+    @Test("A demotion that the disk does not take is done once it does")
+    func lateDemotion() throws {
+        let device = try device(seed: 1)
+        let app = Self.apps[0]
+        let request = try schedule("large", of: app, length: 900_000, on: device).request
+        _ = try device.call { try await $0.startForeground(request, for: app, connection: 7) }
+        try device.loop.advance(by: .seconds(1))
+        device.vfs.setFault(.fails(call: device.vfs.calls + 1))
+        device.spawn { service, _ in await service.foregroundConnectionEnded(7) }
+        try device.loop.advance(by: .seconds(1))
+        device.vfs.setFault(nil)
+        #expect(try transferClass("large", on: device) == .foreground)
+        try device.loop.advance(by: PolicyNumbers.storagePauseMin)
+        #expect(try transferClass("large", on: device) == .background)
+    }
+
+    @Test("A demoted download asks a server no sooner than it wants to be asked")
+    func politeDemotion() throws {
+        let device = try device(seed: 1)
+        let app = Self.apps[0]
+        try schedule("first", of: app, length: 3000, on: device)
+        var busy = ScriptedResource(.generated(length: 9000, seed: 1))
+        busy.answers = [.status(503, [HeaderField(name: "Retry-After", value: "60")])]
+        device.server.set(url("busy", host: "cdn"), busy)
+        let request = DownloadRequest(
+            identifier: "busy", uniqueIdentifier: Self.unique("busy"), url: url("busy", host: "cdn"),
+            group: "group.\(app)", size: 9000)
+        _ = try device.call { try await $0.startForeground(request, for: app, connection: 7) }
+        try device.loop.advance(by: .seconds(2))
+        try device.call { await $0.foregroundConnectionEnded(7) }
+        #expect(try transferClass("busy", on: device) == .background)
+        try device.loop.advance(by: .seconds(50))
+        #expect(device.server.log(of: request.url).count == 1)
+        try device.settle()
+        #expect(device.server.log(of: request.url).count == 2)
+    }
 }
