@@ -5,8 +5,9 @@ internal import AssetsOS
 /// Most files are small and come in one piece. Such a one is made, written and synced in one go, and needs nothing that only
 /// helps to go on with a part of it: neither the note of its version nor room set aside.
 ///
-/// Unchecked: used by one executor at a time, as `AppendableFile` demands. `sync` runs where the file is appended to, and
-/// `read` is asked for only what was written, when the file is there and stays the same.
+/// Unchecked: used by one executor at a time, as `AppendableFile` demands, but for two: `sync` may run on another while
+/// bytes are appended, when the transfer's class has changed meanwhile, and `read` is asked for only what was written.
+/// By then the file is there and stays the same.
 final class FreshFile: AppendableFile, @unchecked Sendable {
     private let path: String
     private let files: any FileTree
@@ -19,8 +20,8 @@ final class FreshFile: AppendableFile, @unchecked Sendable {
     private var file: (any AppendableFile)?
     /// It came in one piece, and is to be synced before anybody hears of that.
     private(set) var isWhole = false
-    /// All there is of it is on stable storage.
-    private(set) var isSynced = false
+    /// Changes of its bytes that are done, and how many of them were when the last sync began.
+    private let changes = Guarded((done: 0, synced: -1))
 
     init(_ path: String, in files: any FileTree, marks: [String: String]) {
         self.path = path
@@ -28,13 +29,16 @@ final class FreshFile: AppendableFile, @unchecked Sendable {
         self.marks = marks
     }
 
+    /// All there is of it is on stable storage.
+    var isSynced: Bool { changes.withLock { $0.synced == $0.done } }
+
     var exists: Bool { file != nil }
     var length: Int64 { file?.length ?? 0 }
     var inode: UInt64 { file?.inode ?? 0 }
     var allocated: Int64 { get throws(SystemCallError) { try file?.allocated ?? 0 } }
 
     func append(_ bytes: UnsafeRawBufferPointer) throws(SystemCallError) {
-        isSynced = false
+        defer { noteChange() }
         isWhole = Int64(bytes.count) == total && length == 0
         let file = try made(isWhole: isWhole)
         try file.append(bytes)
@@ -53,17 +57,22 @@ final class FreshFile: AppendableFile, @unchecked Sendable {
     }
 
     func truncate(to length: Int64) throws(SystemCallError) {
-        isSynced = false
+        defer { noteChange() }
         try file?.truncate(to: length)
     }
 
     func reserve(total: Int64) throws(SystemCallError) -> Bool { try made(isWhole: false).reserve(total: total) }
 
     func sync() throws(SystemCallError) {
-        guard !isSynced else { return }
+        let (done, synced) = changes.withLock { $0 }
+        guard synced != done else { return }
         try made(isWhole: true).sync()
-        isSynced = true
+        // What was changed meanwhile, that sync may have missed.
+        changes.withLock { $0.synced = max($0.synced, done) }
     }
+
+    /// Called once the bytes have changed: a sync that began before says nothing of them.
+    private func noteChange() { changes.withLock { $0.done += 1 } }
 
     func setAttribute(name: String, value: String) throws(SystemCallError) {
         try file?.setAttribute(name: name, value: value)

@@ -308,10 +308,13 @@ struct FaultyTree: FileTree {
     private let readError: Int32?
     private let reads: Reads?
     private let calls: DiskCalls?
+    /// Called in the middle of a sync.
+    private let whileSyncing: @Sendable () -> Void
 
     init(
         _ tree: DeviceTree, failAppendAt limit: Int64 = .max, with appendError: Int32 = 0, failSyncWith: Int32? = nil,
-        failAttributesWith: Int32? = nil, failReadWith: Int32? = nil, reads: Reads? = nil, calls: DiskCalls? = nil
+        failAttributesWith: Int32? = nil, failReadWith: Int32? = nil, reads: Reads? = nil, calls: DiskCalls? = nil,
+        whileSyncing: @escaping @Sendable () -> Void = {}
     ) {
         self.tree = tree
         appendLimit = limit
@@ -321,6 +324,7 @@ struct FaultyTree: FileTree {
         readError = failReadWith
         self.reads = reads
         self.calls = calls
+        self.whileSyncing = whileSyncing
     }
 
     private final class File: AppendableFile {
@@ -346,6 +350,7 @@ struct FaultyTree: FileTree {
             tree.calls?.add("sync")
             if let number = tree.syncError { throw SystemCallError(call: "fdatasync", number: number) }
             try file.sync()
+            tree.whileSyncing()
         }
         func setAttribute(name: String, value: String) throws(SystemCallError) {
             if let number = tree.attributeError { throw SystemCallError(call: "fsetxattr", number: number) }
