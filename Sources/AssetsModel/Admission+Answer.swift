@@ -80,3 +80,22 @@ extension AllowanceLedger {
         nonEssential = max(0, nonEssential - other.nonEssential)
     }
 }
+
+/// How much of an answer has come, page by page: all of it is in memory until it was looked at.
+package struct AnswerLength: Hashable, Sendable {
+    private var downloads = 0
+    private var bytes = 0
+
+    package init() {}
+
+    /// Counts one page as the extension sent it; false when the answer is longer than one may be.
+    package mutating func add(downloads count: Int, bytes size: Int) -> Bool {
+        downloads += count
+        bytes += size
+        return downloads <= PolicyNumbers.answerDownloadsMax && bytes <= PolicyNumbers.answerBytesMax
+    }
+
+    /// What is said of one that is longer.
+    package static let excess =
+        "its answer is longer than \(PolicyNumbers.answerDownloadsMax) downloads or \(PolicyNumbers.answerBytesMax) bytes"
+}

@@ -321,6 +321,9 @@ package enum PolicyNumbers {
     package static let priorityMax = 1000
     /// Downloads that one content request may answer.
     package static let answerDownloadsMax = 100_000
+    /// Bytes of such an answer as the extension sends it: all of it is in memory until it was checked. Six hundred for each
+    /// download of the longest answer.
+    package static let answerBytesMax = 64 << 20
     /// Bytes of a manifest when no allowance bounds it.
     package static let manifestMax: Int64 = 256 << 20
 

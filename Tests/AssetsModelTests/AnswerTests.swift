@@ -189,6 +189,21 @@ struct AnswerTests {
         #expect(outcome(answer, &admission)?.code == .limitReached)
     }
 
+    @Test(
+        "An answer is bounded in downloads and in bytes, over all of its pages",
+        arguments: [(1000, 100), (1, 1 << 20)])
+    func length(downloads: Int, bytes: Int) {
+        var length = AnswerLength()
+        let pages = min(
+            PolicyNumbers.answerDownloadsMax / downloads, PolicyNumbers.answerBytesMax / bytes)
+        for _ in 0..<pages {
+            let isTaken = length.add(downloads: downloads, bytes: bytes)
+            #expect(isTaken)
+        }
+        let isTaken = length.add(downloads: downloads, bytes: bytes)
+        #expect(!isTaken)
+    }
+
     @Test("What did not get into the queue is given back, and no more")
     func givenBack() {
         var ledger = AllowanceLedger(essential: 10, nonEssential: 5)

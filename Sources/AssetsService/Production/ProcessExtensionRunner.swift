@@ -104,12 +104,13 @@ package actor ProcessExtensionRunner: ExtensionRunner {
 
     private func downloads(from process: ExtensionProcess) async throws(WireError) -> EntryPointOutcome {
         var requests: [DownloadRequest] = []
+        var length = AnswerLength()
         while let frame = await process.nextFrame() {
             let (reply, continues) = try frame.decoded(ExtensionInterface.ContentRequest.self)
             guard reply.implemented else { return .notImplemented }
             guard reply.downloads.count <= WireLimit.pageMax,
-                requests.count + reply.downloads.count <= PolicyNumbers.answerDownloadsMax
-            else { throw .tooLong }
+                length.add(downloads: reply.downloads.count, bytes: frame.count)
+            else { return .died(.invalid, AnswerLength.excess) }
             requests += reply.downloads.map(DownloadRequest.init)
             if !continues { return .downloads(requests) }
         }
