@@ -4,7 +4,7 @@ internal import BenchmarkKit
 internal import DevelopmentServer
 internal import Glibc
 
-/// Ten kills at random moments of each of twenty downloads, and kills while downloads finish.
+/// Kills at random moments of downloads that run, up to ten of each, and kills while downloads finish.
 struct KillBench: Bench {
     let name = "kill"
     let summary = "bytes fetched twice after SIGKILL at 200 random moments, against curl -C - and aria2c -c"
@@ -18,8 +18,10 @@ struct KillBench: Bench {
 
 /// What kills have cost one contender.
 private struct KillCost {
+    /// Those that met a download that ran.
     var kills = 0
-    /// Bytes of the partial file, as they were found when the process was dead, that were asked for again: of each kill.
+    /// Bytes of the partial file, as they were found when the process was dead, that were asked for again: of each kill
+    /// that left some, and after which more was asked for.
     var refetched: [Int64] = []
     /// Bytes that the server had sent beyond the partial file: of each kill that met an answer, and after which more was
     /// asked for.
@@ -38,12 +40,16 @@ private struct Remains {
 }
 
 private final class KillRun {
-    private static let downloads = 20
+    private static let kills = 200
     private static let killsOfEach = 10
+    /// Those after which more was asked for.
+    private static let countedMin = 160.0
     private static let size = 120_000_000
     private static let rate = 60_000_000
     /// Kills of downloads that finish, and the size of these.
     private static let finishes = 100
+    /// Those that came before the extension had the file.
+    private static let interruptedMin = 25.0
     private static let finishSize = 4_000_000
     /// A write of the service, and one that waits.
     private static let refetchedMax = 0.5
@@ -93,16 +99,23 @@ private final class KillRun {
         chance.announce()
         var costs: [KillCost] = [KillCost(), KillCost(), KillCost()]
         let all: [any Resumer] = [ours] + peers
-        for round in 0..<Self.downloads {
+        var round = 0
+        while costs.contains(where: { $0.kills < Self.kills }) {
             guard !deadline.hasPassed else {
-                throw BenchError("only \(round) downloads fitted into the time of a bench")
+                throw BenchError("only \(costs.map(\.kills)) kills fitted into the time of a bench")
             }
-            for index in Contest.order(of: all.count, inRound: round) { try measure(all[index], &costs[index]) }
+            for index in Contest.order(of: all.count, inRound: round) where costs[index].kills < Self.kills {
+                try measure(all[index], &costs[index])
+            }
+            round += 1
         }
-        return zip(all, costs).flatMap(figures) + (try finishFigures(until: deadline))
+        return try zip(all, costs).flatMap { try figures(of: $0, $1) } + finishFigures(until: deadline)
     }
 
-    private func figures(of resumer: any Resumer, _ cost: KillCost) -> [Figure] {
+    private func figures(of resumer: any Resumer, _ cost: KillCost) throws -> [Figure] {
+        guard let worst = cost.refetched.max() else {
+            throw BenchError("\(resumer.name) asked for nothing more after any of \(cost.kills) kills")
+        }
         let isOurs = resumer === ours
         let word = resumer.name.split(separator: " ")[0]
         func figure(_ what: String, _ value: Double, _ unit: String, target: Target? = nil) -> Figure {
@@ -112,12 +125,13 @@ private final class KillRun {
         }
         func mebibytes(_ bytes: Int64) -> Double { Double(bytes) / Double(1 << 20) }
         return [
-            figure(
-                "refetched_worst", mebibytes(cost.refetched.max() ?? 0), "MiB", target: .atMost(Self.refetchedMax)),
+            figure("refetched_worst", mebibytes(worst), "MiB", target: .atMost(Self.refetchedMax)),
             figure("refetched_total", mebibytes(cost.refetched.reduce(0, +)), "MiB"),
             figure("sent_beyond_worst", mebibytes(cost.beyond.max() ?? 0), "MiB"),
             figure("wrong_files", Double(cost.wrongFiles), "of \(cost.files)", target: .atMost(0)),
-            figure("kills", Double(cost.kills), ""),
+            figure("kills", Double(cost.kills), "", target: .atLeast(Double(Self.kills))),
+            figure(
+                "kills_counted", Double(cost.refetched.count), "of \(cost.kills)", target: .atLeast(Self.countedMin)),
         ]
     }
 
@@ -131,12 +145,14 @@ private final class KillRun {
         _ = try log.take()
         try resumer.begin([file])
         var remains = Remains()
-        for _ in 0..<Self.killsOfEach {
+        for _ in 0..<min(Self.killsOfEach, Self.kills - cost.kills) {
             chance.time(upTo: pause * 2).pass()
             try resumer.kill()
             let length = resumer.length(of: file)
-            cost.kills += 1
-            note(try answers(), length, &remains, &cost)
+            let answers = try answers()
+            // Nothing ran where nothing was asked for, nor where all of it was there.
+            if !answers.isEmpty, resumer.result(of: file) == nil { cost.kills += 1 }
+            note(answers, length, &remains, &cost)
             try resumer.goOn()
         }
         try resumer.finish(within: Self.limit)
@@ -174,7 +190,7 @@ private final class KillRun {
     // MARK: Kills while a download finishes
 
     private func finishFigures(until deadline: Deadline) throws -> [Figure] {
-        var (again, wrong, kills) = (Int64(0), 0, 0)
+        var (again, wrong, kills, interrupted) = (Int64(0), 0, 0, 0)
         let window = try finishTime()
         for _ in 0..<Self.finishes where !deadline.hasPassed {
             let file = try beginFast()
@@ -182,6 +198,7 @@ private final class KillRun {
             chance.time(upTo: window * 1.5).pass()
             try ours.kill()
             kills += 1
+            if ours.result(of: file) == nil { interrupted += 1 }
             _ = try answers()
             try ours.goOn()
             try ours.finish(within: Self.limit)
@@ -190,11 +207,15 @@ private final class KillRun {
             if try !Folder.isEqual(path, nginx.site + "/fast/asset.bin") { wrong += 1 }
             ours.clear([file])
         }
+        func figure(_ what: String, _ value: Double, _ unit: String, target: Target? = nil) -> Figure {
+            Figure(bench: name, name: "finish_" + what, value: value, unit: unit, target: target)
+        }
         return [
-            Figure(bench: name, name: "finish_refetched", value: Double(again), unit: "bytes", target: .atMost(0)),
-            Figure(
-                bench: name, name: "finish_wrong_files", value: Double(wrong), unit: "of \(kills)", target: .atMost(0)),
-            Figure(bench: name, name: "finish_window", value: window.milliseconds, unit: "ms"),
+            figure("refetched", Double(again), "bytes", target: .atMost(0)),
+            figure("wrong_files", Double(wrong), "of \(kills)", target: .atMost(0)),
+            figure("kills", Double(kills), "", target: .atLeast(Double(Self.finishes))),
+            figure("interrupted", Double(interrupted), "of \(kills)", target: .atLeast(Self.interruptedMin)),
+            figure("window", window.milliseconds, "ms"),
         ]
     }
 

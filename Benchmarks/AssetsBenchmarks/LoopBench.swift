@@ -15,7 +15,7 @@ struct LoopBench: Bench {
 
     func measure(until deadline: Deadline) throws -> [Figure] {
         if let reason = HelperConnection.whyMissing(.networks) {
-            throw BenchError("*** NOT RUN, for want of a network with a name server of its own: \(reason) ***")
+            throw BenchError.skip("for want of a network with a name server of its own: \(reason)")
         }
         let run = try LoopRun(name: name)
         defer { run.finish() }
@@ -110,13 +110,19 @@ private final class LoopRun {
         let memory = try PausedTransfers.measure(
             near.baseURL + "/slow/stream.bin", authority: authority, folder: folder)
         let aria2Memory = try pausedAria2()
-        return figures(of: ours, "", peer: nil) + [figure("end", end.milliseconds, "ms")]
-            + figures(of: aria2, "_aria2", peer: "aria2c") + figures(of: curl, "_curl", peer: "curl -Z") + [
-                figure("paused_memory", mebibytes(memory.growth), "MiB", target: .atMost(Self.memoryMax)),
-                figure("running_memory", mebibytes(memory.running), "MiB"),
-                figure("paused_memory_aria2", mebibytes(aria2Memory.growth), "MiB", peer: "aria2c"),
-                figure("running_memory_aria2", mebibytes(aria2Memory.running), "MiB", peer: "aria2c"),
-            ]
+        let ofNames =
+            figures(of: ours, "", peer: nil) + [figure("end", end.milliseconds, "ms")]
+            + figures(of: aria2, "_aria2", peer: "aria2c") + figures(of: curl, "_curl", peer: "curl -Z")
+        return ofNames + memoryFigures(memory, "", peer: nil) + memoryFigures(aria2Memory, "_aria2", peer: "aria2c")
+    }
+
+    private func memoryFigures(_ memory: PausedTransfers.Memory, _ suffix: String, peer: String?) -> [Figure] {
+        let target: Target? = peer == nil ? .atMost(Self.memoryMax) : nil
+        return [
+            figure("paused_memory" + suffix, mebibytes(memory.ofPaused), "MiB", peer: peer, target: target),
+            figure("paused_below_running" + suffix, mebibytes(memory.givenBack), "MiB", peer: peer),
+            figure("running_memory" + suffix, mebibytes(memory.running), "MiB", peer: peer),
+        ]
     }
 
     private func figures(of cost: DeadNames, _ suffix: String, peer: String?) -> [Figure] {
@@ -276,12 +282,25 @@ private final class LoopRun {
             folder: folder + "/aria2", authority: authority, log: folder + "/programs.log",
             options: ["--max-concurrent-downloads=\(PausedTransfers.count)"])
         defer { aria2.stop() }
+        let idle = try idleMemory(of: aria2)
         let names = (0..<PausedTransfers.count).map { "slow-\($0).bin" }
         let downloads = try names.map { try aria2.add("\(near.baseURL)/slow/stream.bin?\($0)", as: $0) }
         let running = try watching(names.map(aria2.path)) { _ in try PausedTransfers.sample(aria2.process) }
         try aria2.pauseAll()
         for download in downloads { try aria2.wait(until: "paused", download, within: Self.limit) }
         PausedTransfers.settling.pass()
-        return PausedTransfers.Memory(running: running, paused: try PausedTransfers.sample(aria2.process))
+        let paused = try PausedTransfers.sample(aria2.process)
+        return PausedTransfers.Memory(idle: idle, running: running, paused: paused)
+    }
+
+    /// After a download that ran and was removed, as the engine is measured.
+    private func idleMemory(of aria2: Aria2) throws -> Int {
+        let name = "slow-first.bin"
+        let download = try aria2.add("\(near.baseURL)/slow/stream.bin?\(name)", as: name)
+        try watching([aria2.path(of: name)]) { _ in }
+        try aria2.tell("remove", download)
+        try aria2.wait(until: "removed", download, within: Self.limit)
+        PausedTransfers.settling.pass()
+        return try PausedTransfers.sample(aria2.process)
     }
 }

@@ -10,10 +10,15 @@ internal import Glibc
 enum PausedTransfers {
     /// RssAnon of a process, in bytes.
     struct Memory {
+        /// Before the transfers began, in a process that has had one.
+        var idle: Int
         var running: Int
         var paused: Int
 
-        var growth: Int { paused - running }
+        /// What paused ones cost.
+        var ofPaused: Int { paused - idle }
+        /// What pausing them gives back.
+        var givenBack: Int { running - paused }
     }
 
     /// The argument with which this executable becomes that process.
@@ -33,8 +38,8 @@ enum PausedTransfers {
         let arguments = [word, url, authority, folder + "/paused"]
         _ = try Program.run(Program.ours("AssetsBenchmarks"), arguments, log: output)
         let words = try Folder.text(output).split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
-        guard words.count == 2 else { throw BenchError("transfers were not paused: \(try Folder.text(output))") }
-        return Memory(running: words[0], paused: words[1])
+        guard words.count == 3 else { throw BenchError("transfers were not paused: \(try Folder.text(output))") }
+        return Memory(idle: words[0], running: words[1], paused: words[2])
     }
 
     /// What a process has, over a while.
@@ -48,12 +53,12 @@ enum PausedTransfers {
 
     // MARK: That process
 
-    /// Prints both numbers. The arguments: a URL, a file of certificates, a folder.
+    /// Prints the three numbers. The arguments: a URL, a file of certificates, a folder.
     static func answer(_ arguments: [String]) -> Int32 {
         do {
             guard arguments.count == 3 else { throw BenchError("three arguments are needed") }
             let memory = try pause(arguments[0], authority: arguments[1], folder: arguments[2])
-            print("\(memory.running) \(memory.paused)")
+            print("\(memory.idle) \(memory.running) \(memory.paused)")
             return 0
         } catch {
             print("\(error)")
@@ -72,8 +77,31 @@ enum PausedTransfers {
             files: try DeviceTree(root: folder),
             transport: CurlTransport.factory(options))
         let received = Guarded([Int: Int64]())
+        // One makes what is made once. What all of them would leave with malloc would hide what they cost when they are
+        // paused.
+        try begin(0..<1, of: url, with: engine, on: loop, received)
+        run(on: loop) { await engine.cancel("0") }
+        settling.pass()
+        let idle = try sample(getpid())
+        let numbers = 1..<(1 + count)
+        try begin(numbers, of: url, with: engine, on: loop, received)
+        let running = try sample(getpid())
+        run(on: loop) { for number in numbers { await engine.pause("\(number)") } }
+        let before = received.withLock { $0 }
+        settling.pass()
+        let paused = try sample(getpid())
+        guard received.withLock({ $0 }) == before else { throw BenchError("a paused transfer goes on") }
+        run(on: loop) { await engine.stop() }
+        return Memory(idle: idle, running: running, paused: paused)
+    }
+
+    /// Returns once each of them has received so much that it runs.
+    private static func begin(
+        _ numbers: Range<Int>, of url: String, with engine: TransferEngine, on loop: EventLoop,
+        _ received: Guarded<[Int: Int64]>
+    ) throws {
         run(on: loop) {
-            for number in 0..<count {
+            for number in numbers {
                 let spec = TransferSpec(
                     id: "\(number)", url: "\(url)?\(number)", partialPath: "Transfers/\(number).partial",
                     transferClass: .foreground)
@@ -83,18 +111,12 @@ enum PausedTransfers {
             }
         }
         let deadline = Deadline(in: limit)
-        while received.withLock({ $0.values.count { $0 >= receivedMin } }) < count {
-            guard !deadline.hasPassed else { throw BenchError("not all \(count) transfers run") }
+        while true {
+            let lengths = received.withLock { $0 }
+            if numbers.allSatisfy({ lengths[$0, default: 0] >= receivedMin }) { return }
+            guard !deadline.hasPassed else { throw BenchError("not all of \(numbers.count) transfers run") }
             usleep(look)
         }
-        let running = try sample(getpid())
-        run(on: loop) { for number in 0..<count { await engine.pause("\(number)") } }
-        let before = received.withLock { $0 }
-        settling.pass()
-        let paused = try sample(getpid())
-        guard received.withLock({ $0 }) == before else { throw BenchError("a paused transfer goes on") }
-        run(on: loop) { await engine.stop() }
-        return Memory(running: running, paused: paused)
     }
 
     /// Returns when it is done.

@@ -18,7 +18,7 @@ struct PowercutBench: Bench {
 
     func measure(until deadline: Deadline) throws -> [Figure] {
         if let reason = HelperConnection.whyMissing(.fileSystems) {
-            throw BenchError("*** NOT RUN, for want of a file system whose power can be cut: \(reason) ***")
+            throw BenchError.skip("for want of a file system whose power can be cut: \(reason)")
         }
         let given = ProcessEnvironment.value("BACKGROUNDASSETS_SEED", in: ProcessEnvironment.current)
         let seed = given.flatMap(UInt64.init) ?? UInt64.random(in: 1...999_999)

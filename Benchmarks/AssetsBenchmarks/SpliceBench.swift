@@ -22,6 +22,8 @@ struct SpliceBench: Bench {
 /// What became of the files of one contender.
 private struct SpliceTally {
     var replaced = 0
+    /// Those of which a part was there when they were replaced.
+    var midway = 0
     /// Downloads that were under way when their process ended.
     var interrupted = 0
     var mixed = 0
@@ -32,6 +34,8 @@ private struct SpliceTally {
 
 private final class SpliceRun {
     private static let replacements = 1000
+    /// The others are replaced before the first bytes are written, or after the last.
+    private static let midwayMin = Double(replacements / 4)
     /// Three downloads at once are what a device has for work in the background.
     private static let devices = 4
     private static let filesAtOnce = 12
@@ -116,6 +120,7 @@ private final class SpliceRun {
         return [
             figure("mixed", tally.mixed, "of \(tally.replaced)", target: .atMost(0)),
             figure("missing", tally.missing, "of \(tally.replaced)", target: .atMost(0)),
+            figure("replaced_midway", tally.midway, "of \(tally.replaced)", target: .atLeast(Self.midwayMin)),
             figure("interrupted", tally.interrupted, ""),
         ] + tally.places.sorted { $0.key < $1.key }.map { figure("mixed_at_\($0.key)", $0.value, "") }
     }
@@ -143,6 +148,7 @@ private final class SpliceRun {
             }
             (start + one.replacedAt - MonotonicClock.now).pass()
             try servers.publish(1, as: one.file.name, one.situation)
+            if isPart(one.file, of: resumer) { tally.midway += 1 }
         }
         if !isKilled { try end(resumer, at: start + killAt, files, &tally) }
         try resumer.finish(within: Self.limit)
@@ -166,8 +172,13 @@ private final class SpliceRun {
     ) throws {
         (time - MonotonicClock.now).pass()
         try resumer.kill()
-        tally.interrupted += files.count { (1..<Int64($0.size)).contains(resumer.length(of: $0)) }
+        tally.interrupted += files.count { isPart($0, of: resumer) }
         try resumer.goOn()
+    }
+
+    /// Whether some of a file has come, and not all.
+    private func isPart(_ file: WantedFile, of resumer: any Resumer) -> Bool {
+        resumer.result(of: file) == nil && (1..<Int64(file.size)).contains(resumer.length(of: file))
     }
 
     private func judge(_ one: Case, _ resumer: any Resumer, _ tally: inout SpliceTally) throws {

@@ -15,7 +15,16 @@ package protocol Bench {
 /// Why there is no figure.
 package struct BenchError: Error, CustomStringConvertible {
     package var description: String
+    /// Whether what is missing is something that only root can make: then the bench is left out and has not failed.
+    package var isSkip = false
+
     package init(_ description: String) { self.description = description }
+
+    package static func skip(_ reason: String) -> BenchError {
+        var error = BenchError(reason)
+        error.isSkip = true
+        return error
+    }
 }
 
 /// When a bench has to be done.
@@ -65,6 +74,7 @@ package struct BenchRunner {
 
     private var names: [String] { benches.map(\.name) }
 
+    /// False when it has failed.
     private func run(_ bench: any Bench) -> Bool {
         let start = MonotonicClock.now
         Self.say("\(bench.name): \(bench.summary)")
@@ -75,6 +85,9 @@ package struct BenchRunner {
             for line in lines { print(line) }
             fflush(nil)
             Self.say("\(bench.name): measured in \(Format.duration(MonotonicClock.now - start))")
+            return true
+        } catch let error as BenchError where error.isSkip {
+            Self.say("\n*** \(bench.name): NOT RUN, \(error) ***\n")
             return true
         } catch {
             Self.say("\(bench.name): could not be measured: \(error)")
@@ -88,7 +101,7 @@ package struct BenchRunner {
 
         Measures this build against its peers. Prints a table on standard error and one JSON object a line on
         standard output: bench, figure, value, unit, peer, target, ok. Exits 0 when it could measure, whatever came
-        out. See docs/benchmarks.md.
+        out; a bench that needs root and has none is left out, and says so. See docs/benchmarks.md.
 
           --list   the benches
           --help   this text

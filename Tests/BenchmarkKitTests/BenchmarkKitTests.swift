@@ -91,9 +91,26 @@ struct BenchmarkKitTests {
         #expect(lines[2].contains("200000000") && !lines[2].contains("MISSED"))
     }
 
+    @Test("A bench without what it needs of root is left out; one that throws anything else has failed")
+    func skip() {
+        let (skipped, failing) = (ThrowingBench(error: .skip("no root")), ThrowingBench(error: BenchError("broken")))
+        #expect(BenchRunner([skipped]).run([]) == 0)
+        #expect(BenchRunner([failing]).run([]) == 1)
+        #expect(BenchRunner([failing, skipped]).run([]) == 1)
+    }
+
     @Test("An unknown bench is refused")
     func unknown() {
         #expect(BenchRunner([]).run(["nosuch"]) == 64)
         #expect(BenchRunner([]).run(["--list"]) == 0)
     }
+}
+
+/// A bench without figures.
+private struct ThrowingBench: Bench {
+    let name = "throwing"
+    let summary = "throws"
+    let error: BenchError
+
+    func measure(until deadline: Deadline) throws -> [Figure] { throw error }
 }
