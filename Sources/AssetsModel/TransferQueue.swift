@@ -152,8 +152,12 @@ package struct TransferQueue: Sendable {
         forget(before.entry.app, before.account.pool)
     }
 
-    /// The transfer could stop now and go on later without fetching a byte again.
-    package mutating func canYield(_ id: String) { running[id]?.canYield = true }
+    /// Whether the transfer could stop now and go on later without fetching a byte again. One that cannot any more does not
+    /// stop either where it was asked to: another one is chosen.
+    package mutating func setCanYield(_ canYield: Bool, _ id: String) {
+        running[id]?.canYield = canYield
+        if !canYield { running[id]?.isYielding = false }
+    }
 
     /// So many bytes of the transfer's file are still to come.
     package mutating func progressed(_ id: String, remaining: Int64?) { running[id]?.entry.remaining = remaining }

@@ -92,7 +92,7 @@ extension AssetsService {
                     attempts: record.attempts)
             ], of: record.id, isRunning: false)
         guard challenges[record.id]?.serial == open.serial else { return }
-        guard isSaved else { return forgetChallenges(of: record.id) }
+        guard isSaved == .done else { return forgetChallenges(of: record.id) }
         let sessions = delegateSessions(of: record.app)
         let patience = max(.zero, startedAt + PolicyNumbers.reconnectTime - seams.loop.now)
         changeChallenge(record.id) { $0.begin(sessions: sessions, patience: patience) }
@@ -237,7 +237,7 @@ extension AssetsService {
                     id: id, notBefore: nil, reason: .none, detail: "", retry: record.retry, attempts: record.attempts)
             ], of: id, isRunning: false)
         closeChallenge(id)
-        guard isSaved, !leaving.contains(id) else { return }
+        guard isSaved == .done, !leaving.contains(id) else { return }
         (record.reason, record.detail) = (.none, "")
         // Others of the app may have been left out while too many asked.
         invalidateQueue()

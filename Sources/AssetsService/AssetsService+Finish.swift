@@ -11,7 +11,7 @@ extension AssetsService {
         running[record.id]?.target = intent.target
         let changes = [.setDownloadState(id: record.id, .finishing(intent))] + noteSize(of: record, length)
         let isSaved = await save(changes, of: record.id, waiting: finishDelay)
-        guard isSaved else { return await discard(intent) }
+        if await isOver(isSaved, intent) { return }
         await complete(record, intent)
     }
 
@@ -44,21 +44,27 @@ extension AssetsService {
     /// Moves the file of a finishing row to its place and closes the row.
     func complete(_ record: DownloadRecord, _ intent: FinishIntent, afterRestart: Bool = false) async {
         var record = record
-        guard await move(record, intent, afterRestart) else { return await discard(intent) }
+        if await isOver(move(record, intent, afterRestart), intent) { return }
         journal(
             .downloadFinished, .none, app: record.app, download: record.id,
             "\(record.request.identifier), \(intent.length) bytes")
         let changes: [StoreChange] = [.setDownloadState(id: record.id, .finished(intent))]
         let isSaved = await save(changes, of: record.id, isRunning: !afterRestart, waiting: finishDelay)
-        guard isSaved else { return await discard(intent) }
+        if await isOver(isSaved, intent) { return }
         record.state = .finished(intent)
         foregroundHolders[record.id] = nil
         noteEssentialEnded(record, received: intent.length)
         ended(record)
     }
 
-    /// Tries until the disk takes it; false when nobody wants the file any more.
-    private func move(_ record: DownloadRecord, _ intent: FinishIntent, _ afterRestart: Bool) async -> Bool {
+    /// Whether a finish does not go on after a step; a file that nobody wants any more is removed then.
+    private func isOver(_ outcome: StepOutcome, _ intent: FinishIntent) async -> Bool {
+        if outcome == .unwanted { await discard(intent) }
+        return outcome != .done
+    }
+
+    /// Tries until the disk takes it.
+    private func move(_ record: DownloadRecord, _ intent: FinishIntent, _ afterRestart: Bool) async -> StepOutcome {
         var move = FileMove(
             partial: record.partialPath, intent: intent,
             // The extension reads it, and nobody writes it.
@@ -66,14 +72,16 @@ extension AssetsService {
         var tries = 0
         while !isStopping {
             let failure = await moves.outcome(of: move, in: self, waiting: finishDelay)
-            guard let failure else { return isWanted(record.id, isRunning: !afterRestart) }
+            guard isWanted(record.id, isRunning: !afterRestart) else { return .unwanted }
+            // The closing row is not written any more: nothing is to be said of it either.
+            guard let failure else { return isStopping ? .stopping : .done }
             journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(failure)")
             move.mayBeDone = true
             tries += 1
             await seams.loop.pause(for: PolicyNumbers.storagePause(afterTries: tries))
-            guard isWanted(record.id, isRunning: !afterRestart) else { return false }
+            guard isWanted(record.id, isRunning: !afterRestart) else { return .unwanted }
         }
-        return false
+        return .stopping
     }
 
     private func discard(_ intent: FinishIntent) async {

@@ -55,7 +55,7 @@ extension AssetsService {
             .setDownloadResume(id: record.id, record.resume, received: received),
         ]
         if running[record.id]?.stepsBack == true { changes.append(.stepBack(id: record.id)) }
-        guard await save(changes, of: record.id) else { return nil }
+        guard await save(changes, of: record.id) == .done else { return nil }
         return try? await downloadRecord(id: record.id)
     }
 
@@ -86,7 +86,7 @@ extension AssetsService {
             waiting(record, until: until, interruption) + [
                 .setDownloadResume(id: record.id, record.resume, received: record.received)
             ]
-        if await save(changes, of: record.id) { await planRetryTimer() }
+        if await save(changes, of: record.id) == .done { await planRetryTimer() }
     }
 
     /// Sees to it that what was written down as waiting goes on. What it waits for may have come while it was written.
@@ -108,11 +108,15 @@ extension AssetsService {
     /// False when something is missing without which an attempt would be in vain: then it waits for that.
     func mayStart(_ record: DownloadRecord) async -> Bool {
         if connectivity.isOffline, needsNetwork(record) {
-            await hold(record, for: .offline) { self.needsNetwork($0) ? .offline : nil }
+            await hold(record, for: .offline) { service, record in service.needsNetwork(record) ? .offline : nil }
             return false
         }
         if let lacking = await lacksSpace(record) {
-            await hold(record, for: lacking) { self.lackingSpace($0, allocated: $0.received) }
+            await hold(record, for: lacking) { service, record in
+                // One that has a partial file may have its room as well.
+                record.received > 0
+                    ? await service.lacksSpace(record) : service.lackingSpace(record, allocated: 0)
+            }
             return false
         }
         return true
@@ -121,17 +125,20 @@ extension AssetsService {
     /// Lets a download wait without an attempt, and with it others of its app and class that lack the same: a queue of
     /// many thousands is written down in few transactions, with one journal row each.
     private func hold(
-        _ record: DownloadRecord, for interruption: Interruption, with lack: (DownloadRecord) -> Interruption?
+        _ record: DownloadRecord, for interruption: Interruption,
+        with lack: (isolated AssetsService, DownloadRecord) async -> Interruption?
     ) async {
-        let others = await startable(beside: record)
-        let first = record.id
+        var lacking = [(record, interruption)]
+        for other in await startable(beside: record) {
+            if let lack = await lack(self, other) { lacking.append((other, lack)) }
+        }
         var changes: [StoreChange] = []
         var held: [(record: DownloadRecord, interruption: Interruption)] = []
         var failed: [(DownloadRecord, DownloadFailure, Reason)] = []
         var wantedFree: Int64?
         var earliest = Duration.seconds(Int64.max)
-        for var record in [record] + others {
-            guard let interruption = record.id == first ? interruption : lack(record) else { continue }
+        // While they were looked at, some may have been removed.
+        for (var record, interruption) in lacking where record.id == lacking[0].0.id || isStartable(record) {
             queue.remove(id: record.id, app: record.app)
             let wasHeld = record.reason == interruption.reason
             record.retry.firstFailure = min(record.retry.firstFailure ?? calendarNow, calendarNow)
@@ -201,7 +208,7 @@ extension AssetsService {
             .downloadFailed, reason, app: record.app, download: record.id,
             "\(record.request.identifier): \(failure.reason)")
         let changes: [StoreChange] = [.setDownloadState(id: record.id, .failed(failure))]
-        guard await save(changes, of: record.id, isRunning: isRunning) else { return }
+        guard await save(changes, of: record.id, isRunning: isRunning) == .done else { return }
         record.state = .failed(failure)
         let partial = record.partialPath
         let files = seams.files

@@ -103,7 +103,7 @@ extension AssetsService {
                 "\(transfer.record.request.identifier), \(lost) bytes: \(why)")
         case .began(let resumedAt, let expected): began(transfer, at: resumedAt, expected: expected)
         case .authenticated(let entry): authenticated(entry, of: id)
-        case .canStop: queue.canYield(id)
+        case .canStop(let canStop): queue.setCanYield(canStop, id)
         case .progress(let received, let expected): progressed(transfer, received: received, expected: expected)
         case .checkpoint(let resume): keep(resume, of: transfer)
         case .gathered(let unwritten):
@@ -210,22 +210,32 @@ extension AssetsService {
         !isRunning || running[id]?.isCancelled == false
     }
 
-    /// Writes what came of a download until the store takes it; false when nobody wants it any more.
+    /// Writes what came of a download until the store takes it.
     func save(
         _ changes: [StoreChange], of id: String, isRunning: Bool = true, waiting delay: Duration = .zero
-    ) async -> Bool {
+    ) async -> StepOutcome {
         var tries = 0
-        while !isStopping && isWanted(id, isRunning: isRunning) {
+        while !isStopping {
+            guard isWanted(id, isRunning: isRunning) else { return .unwanted }
             do throws(AssetsError) {
                 try await commit(changes, waiting: delay)
-                return true
+                return .done
             } catch {
-                if error.code == .downloadNotScheduled { return false }
+                if error.code == .downloadNotScheduled { return .unwanted }
                 journal(.warning, .space, download: id, error.description)
             }
             tries += 1
             await seams.loop.pause(for: PolicyNumbers.storagePause(afterTries: tries))
         }
-        return false
+        return .stopping
     }
+}
+
+/// What came of a step that is tried until the device takes it.
+enum StepOutcome {
+    case done
+    /// The download was cancelled or removed: what was made for it goes.
+    case unwanted
+    /// The service stops. What is on the disk stays there: the next start goes on from it.
+    case stopping
 }

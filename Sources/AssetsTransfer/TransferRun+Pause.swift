@@ -16,8 +16,14 @@ extension TransferRun {
 
     var isDiscretionary: Bool { spec.transferClass == .background }
 
-    /// Ends with `.stopped` once what was received is on stable storage; no effect where that would cost bytes.
+    /// Ends with `.stopped` once what was received is on stable storage; no effect where that would cost bytes. Between two
+    /// answers it does so when the second one is there.
     func stop() {
+        isStopWanted = true
+        stopIfPossible()
+    }
+
+    func stopIfPossible() {
         guard case .running = phase, plan?.canStop == true else { return }
         stopListening()
         drain { $0.close(.stopped) }
@@ -36,7 +42,7 @@ extension TransferRun {
     /// A pause has lasted so long that its connection is better closed.
     func pauseIsLong() {
         pauseTimer = nil
-        stop()
+        stopIfPossible()
     }
 
     func resume(as transferClass: TransferClass) {

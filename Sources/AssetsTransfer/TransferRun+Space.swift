@@ -9,21 +9,20 @@ extension TransferRun {
     /// Only what the file does not have yet is asked for: a transfer that goes on takes nothing a second time.
     func takeRoom(for total: Int64) throws(SystemCallError) -> Interruption? {
         guard let file else { return nil }
-        hasItsRoom = false
+        roomTaken = max(file.length, try file.allocated)
         guard total > 0 else { return try roomLacks() }
+        let needed = total - roomTaken
         // Shorter than what is in memory on its way.
-        let needed = total - max(file.length, try file.allocated)
         guard needed >= PolicyNumbers.reservedSizeMin else { return nil }
         if let lacking = try lacking(needed) { return lacking }
-        hasItsRoom = try file.reserve(total: total)
+        if try file.reserve(total: total) { roomTaken = total }
         return nil
     }
 
-    /// What is missing for what comes until the next look; nil when there is room, or when it was set aside.
+    /// What is missing for what comes until the next look; nil when there is room, or the file has it.
     func roomLacks() throws(SystemCallError) -> Interruption? {
-        guard !hasItsRoom, let total = plan?.start?.total else { return nil }
-        return try lacking(
-            total > 0 ? min(total - length, PolicyNumbers.unknownSizeRoom) : PolicyNumbers.unknownSizeRoom)
+        let needed = min(promisedBytes, PolicyNumbers.unknownSizeRoom)
+        return needed > 0 ? try lacking(needed) : nil
     }
 
     private func lacking(_ needed: Int64) throws(SystemCallError) -> Interruption? {
@@ -36,8 +35,8 @@ extension TransferRun {
 
     /// Bytes that will come and have no room of their own yet.
     var promisedBytes: Int64 {
-        guard !hasItsRoom, let total = plan?.start?.total else { return 0 }
-        return total > 0 ? max(0, total - length) : PolicyNumbers.unknownSizeRoom
+        guard let total = plan?.start?.total else { return 0 }
+        return total > 0 ? max(0, total - max(length, roomTaken)) : PolicyNumbers.unknownSizeRoom
     }
 
     /// A failed system call on the file.

@@ -29,8 +29,8 @@ final class TransferRun: TransportHandler {
     private var isCancelled = false
     private(set) var plan: TransferPlan?
     private(set) var file: (any AppendableFile)?
-    /// The room for all that comes is the file's already.
-    var hasItsRoom = false
+    /// Bytes of the file that have their room on the disk, whether they came yet or not.
+    var roomTaken: Int64 = 0
     /// What stands beside the bytes, `PartialNote.attribute`.
     private var note: PartialNote?
     private(set) var task: TransportTask?
@@ -49,6 +49,10 @@ final class TransferRun: TransportHandler {
     /// The timer fires in time for the next progress report, not only for the next sync.
     var isTickSoon = false
     var reported: Int64 = -1
+    /// What the owner knows of whether it can stop.
+    private var isStoppable = false
+    /// The owner has asked for a stop.
+    var isStopWanted = false
     /// The owner knows that no more comes.
     private var isGatheredReported = false
 
@@ -287,9 +291,18 @@ final class TransferRun: TransportHandler {
         if let accepted = plan?.accepted { report(.authenticated(accepted)) }
         if let why = plan?.whyStartedOver { report(.startedOver(lost: lost, why)) }
         report(.began(resumedAt: start.offset, expected: expected))
-        if plan?.canStop == true { report(.canStop) }
         // What an earlier attempt left must not wait for this one's first sync: a power cut would cost the time of both.
         if start.offset > syncedOffset { sync() }
+        reportCanStop()
+    }
+
+    private func reportCanStop() {
+        let canStop = plan?.canStop == true
+        if canStop != isStoppable { report(.canStop(canStop)) }
+        isStoppable = canStop
+        guard isStopWanted else { return }
+        isStopWanted = canStop
+        stopIfPossible()
     }
 
     private func setNote(_ new: PartialNote?) throws(SystemCallError) {

@@ -82,8 +82,8 @@ package enum TransferEvent: Hashable, Sendable {
     case began(resumedAt: Int64, expected: Int64)
     /// Before it begins: the server was content with this credential.
     case authenticated(SpaceCredential)
-    /// From now on the attempt can stop at any byte, and another one goes on there.
-    case canStop
+    /// Whether from now on the attempt can stop at any byte, and another one goes on there. Until it is told: it cannot.
+    case canStop(Bool)
     /// At most ten a second, and one before the end.
     case progress(received: Int64, expected: Int64)
     /// What to keep for the next attempt after a power cut: after every sync.

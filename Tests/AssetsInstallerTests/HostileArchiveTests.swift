@@ -167,12 +167,12 @@ struct HostileArchiveTests {
         }
     }
 
-    @Test("Noise is no archive")
-    func noise() async throws {
+    @Test("Noise is no archive", arguments: 0..<10 as Range<UInt64>)
+    func noise(seed: UInt64) async throws {
         try await inPlace { place in
-            var generator = SystemRandomNumberGenerator()
+            var generator = SplitMix(state: seed)
             for size in [1, 100, 10_000] {
-                let bytes = (0..<size).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+                let bytes = (0..<size).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
                 let error = try place.refusal(place.write(bytes, to: "noise"))
                 #expect(error.code == .archiveInvalid)
             }

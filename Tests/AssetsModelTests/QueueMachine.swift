@@ -61,7 +61,7 @@ struct QueueMachine {
                 started.append(entry.id)
                 items[entry.id]?.starts.append(now)
                 check()
-                if items[entry.id]?.canYield == true { queue.canYield(entry.id) }
+                if items[entry.id]?.canYield == true { queue.setCanYield(true, entry.id) }
             case .yield(let id, let stepsBack):
                 yields.append(id)
                 stop(id, stepsBack)

@@ -201,6 +201,24 @@ struct TransferSliceTests {
         #expect(machine.yields.isEmpty && machine.starts("small") == [.seconds(100)])
     }
 
+    @Test("A transfer that was asked to stop and cannot any more holds nobody up: another one stops")
+    func unresumableAfterAll() {
+        var machine = QueueMachine()
+        for number in 0..<3 { machine.add("large \(number)", size: 100 * Self.megabyte) }
+        machine.run(until: .seconds(20))
+        machine.queue.insert(
+            QueueEntry(
+                id: "small", app: "b", host: "h", transferClass: .background, place: 9, remaining: Self.megabyte),
+            at: machine.now)
+        func next() -> TransferQueue.Step { machine.queue.next(at: machine.now) { _, _ in false } }
+        guard case .yield(let first, _) = next() else { return #expect(Bool(false), "nobody stops") }
+        let meanwhile = next()
+        #expect(meanwhile == .wait(until: nil))
+        machine.queue.setCanYield(false, first)
+        guard case .yield(let second, _) = next() else { return #expect(Bool(false), "nobody else stops") }
+        #expect(second != first)
+    }
+
     @Test("Equally large downloads of one app come one after the other: taking turns would help none of them")
     func equals() {
         var machine = QueueMachine()

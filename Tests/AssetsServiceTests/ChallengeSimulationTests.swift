@@ -215,7 +215,7 @@ struct ChallengeSimulationTests {
         while true {
             let run = InterruptedRun(scenario, seed: 1)
             try run.run([(.note(number), end)])
-            guard run.device.kills + run.device.powerCuts > 0 else { break }
+            guard run.device.kills + run.device.stops + run.device.powerCuts > 0 else { break }
             let problems = try scenario.problems(of: run.device)
             #expect(problems == [], "seed 1, \(end) after line \(number)")
             number += 1

@@ -13,7 +13,7 @@ struct InterruptedRun {
         case note(Int)
         /// After a line that begins so.
         case line(String)
-        /// In the middle of this call of the file tree: it and those after it do nothing.
+        /// In the middle of this call of the file tree: it and those after it do nothing. A stop comes while it is done.
         case file(Int)
         /// In the middle of this writing call of SQLite's.
         case page(Int)
@@ -46,7 +46,7 @@ struct InterruptedRun {
     func run(_ interruptions: [(step: Step, end: End)] = []) throws {
         for (step, end) in interruptions {
             device.begin()
-            guard try proceed(to: step) else { break }
+            guard try proceed(to: step, failing: end != .stop) else { break }
             try finish(end)
         }
         if !device.isRunning { device.begin() }
@@ -89,8 +89,10 @@ struct InterruptedRun {
     // MARK: Steps
 
     /// True when the step was reached before the end.
-    private func proceed(to step: Step, until isEnd: (() -> Bool)? = nil) throws -> Bool {
-        let isReached = arm(step)
+    private func proceed(
+        to step: Step, failing: Bool = true, until isEnd: (() -> Bool)? = nil
+    ) throws -> Bool {
+        let isReached = arm(step, failing: failing)
         try proceed(until: { isReached() || isEnd?() ?? isDone })
         let reached = isReached()
         device.tree.setFault(nil)
@@ -98,7 +100,7 @@ struct InterruptedRun {
         return reached
     }
 
-    private func arm(_ step: Step) -> () -> Bool {
+    private func arm(_ step: Step, failing: Bool) -> () -> Bool {
         let (loop, tree, vfs) = (device.loop, device.tree, device.vfs)
         switch step {
         case .note(let count):
@@ -109,11 +111,11 @@ struct InterruptedRun {
             return { loop.trace[first...].contains { $0.hasPrefix(start) } }
         case .file(let count):
             let end = tree.calls + count
-            tree.setFault { $0.number >= end ? 5 : nil }
+            if failing { tree.setFault { $0.number >= end ? 5 : nil } }
             return { tree.calls >= end }
         case .page(let count):
             let end = vfs.calls + count
-            vfs.setFault(.dies(call: end))
+            if failing { vfs.setFault(.dies(call: end)) }
             return { vfs.calls >= end }
         }
     }

@@ -1,4 +1,4 @@
-// The service is killed, or the power is cut, at every step of an installation.
+// The service is killed or stopped, or the power is cut, at every step of an installation.
 import AssetsModel
 import AssetsOS
 import AssetsService
@@ -9,7 +9,7 @@ import Testing
 @Suite("Simulated kills")
 struct KillSimulationTests {
     /// How to end the service, and every which step of disk calls is tried: a run costs some 20 ms.
-    static let ends: [InterruptedRun.End] = [.kill, .powerCut(.forgetsAll), .powerCut(.forgetsSome(seed: 1))]
+    static let ends: [InterruptedRun.End] = [.kill, .stop, .powerCut(.forgetsAll), .powerCut(.forgetsSome(seed: 1))]
     private static let width = 5
 
     /// Ends the service at one step after the other until a run no longer reaches the step.
@@ -22,9 +22,13 @@ struct KillSimulationTests {
         while true {
             let run = InterruptedRun(scenario, seed: 1)
             try run.run([(step(number), end)])
-            guard run.device.kills + run.device.powerCuts > 0 else { break }
+            guard run.device.kills + run.device.stops + run.device.powerCuts > 0 else { break }
             let problems = try scenario.problems(of: run.device)
             #expect(problems == [], "seed 1, \(end) at \(step(number))")
+            if end == .stop {
+                let warnings = try run.device.journal().filter { $0.event == .warning }.map(\.detail)
+                #expect(warnings == [], "seed 1, \(end) at \(step(number))")
+            }
             number += width
         }
         #expect(number > 30, "the sweep ended too early")
@@ -167,5 +171,30 @@ struct KillSimulationTests {
         try device.restart()
         let names = try device.tree.list(caches)
         #expect(names == [".BackgroundAssets", ".new-2f", ".new-level", "CACHEDIR.TAG"])
+    }
+
+    @Test("Where the disk cannot say what is there, a finish is completed once it can, and nothing comes twice")
+    func unknownFile() throws {
+        let scenario = Scenario()
+        let run = InterruptedRun(scenario, seed: 1)
+        let device = run.device
+        try device.start()
+        _ = try device.install(scenario.source)
+        let isMoving = Guarded(false)
+        device.tree.setFault { call in
+            if call.name == "rename", call.path.hasSuffix(".partial") { isMoving.withLock { $0 = true } }
+            return nil
+        }
+        try device.loop.run(until: { isMoving.withLock { $0 } })
+        device.kill()
+        device.tree.setFault { $0.name == "status" && $0.path.hasPrefix("Containers/") ? 5 : nil }
+        try device.start()
+        try device.loop.advance(by: .seconds(1))
+        #expect(try device.journal().contains { $0.event == .warning && $0.reason == .volume })
+        device.tree.setFault(nil)
+        try device.settle()
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+        #expect(try !device.journal().contains { $0.detail.contains("fetched again") })
     }
 }

@@ -356,4 +356,57 @@ struct NetworkSimulationTests {
         let problems = try scenario.problems(of: device)
         #expect(problems == [])
     }
+
+    /// A scenario with one large file that comes slowly, and a device that has fetched a part of it with all of its room
+    /// set aside, above a floor of a quarter, before the disk filled up for everybody else.
+    private func partlyFetched(seed: UInt64) throws -> (scenario: Scenario, device: SimulatedDevice) {
+        var scenario = Scenario()
+        scenario.assets = [
+            Scenario.Asset(identifier: "l1", length: 3 << 20, isEssential: false, bytesPerSecond: 200_000)
+        ]
+        let device = scenario.device(seed: seed)
+        device.tree.setCapacity(16 << 20)
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.loop.run(until: { (device.server.log(of: Self.large).first?.sent ?? 0) > 1_000_000 })
+        let space = try device.tree.space()
+        let taken = space.total - space.free
+        device.tree.setCapacity(taken + taken / 8)
+        return (scenario, device)
+    }
+
+    private static let large = "https://cdn.example.com/l1"
+
+    @Test("A download that goes on has its room, however little is left to others")
+    func ownRoom() throws {
+        let (scenario, device) = try partlyFetched(seed: 20)
+        try device.restart()
+        try device.settle(limit: .seconds(200))
+        #expect(try device.journal().filter { $0.reason == .space } == [])
+        #expect(device.server.log(of: Self.large).map(\.status) == [200, 206])
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("A download that has its room does not wait with one that lacks some")
+    func otherLacksRoom() throws {
+        let (scenario, device) = try partlyFetched(seed: 21)
+        device.isOnline = false
+        try device.loop.advance(by: .seconds(5))
+        let other = "https://cdn.example.com/other"
+        device.server.set(other, ScriptedResource(.generated(length: 5 << 20, seed: 1)))
+        let request = DownloadRequest(
+            identifier: "other", uniqueIdentifier: "00000000-0000-4000-8000-0000000000AA", url: other,
+            group: "group.\(Scenario.app)", size: 5 << 20, priority: 10)
+        _ = try device.call { try await $0.schedule(request, for: Scenario.app) }
+        try device.loop.advance(by: .seconds(5))
+        device.isOnline = true
+        try device.loop.run(until: { device.messages(of: "l1") != [] }, limit: .seconds(60))
+        let waits = try device.journal().filter { $0.reason == .space }
+        #expect(waits.map(\.download) == [request.uniqueIdentifier])
+        device.tree.setCapacity(100 << 20)
+        try device.settle(limit: .seconds(200))
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
 }

@@ -29,7 +29,7 @@ struct TransferPauseTests {
                 events.append(event)
                 if isProgress(event) { bench.engine.stop("x") }
             }
-            #expect(events.outcome == .stopped && events.contains(.canStop))
+            #expect(events.outcome == .stopped && events.contains(.canStop(true)))
             let length = try #require(try bench.files.status(Bench.partial)).size
             let note = try #require(events.checkpoint)
             #expect(length == events.progress.last && note.syncedOffset == length && length < note.total)
@@ -43,6 +43,17 @@ struct TransferPauseTests {
         }
     }
 
+    @Test("A transfer that is asked to stop before it has an answer stops as soon as it can")
+    func stopBeforeAnswer() async throws {
+        try await serve(noise(3 << 20)) { server, bench in
+            let stream = await start(bench.spec(server.url("/slow/file")), on: bench)
+            bench.engine.stop("x")
+            var events: [TransferEvent] = []
+            for await event in stream { events.append(event) }
+            #expect(events.outcome == .stopped && events.contains(.canStop(true)))
+        }
+    }
+
     @Test("What a server would send again from the beginning does not stop", arguments: ["noranges", "unnamed"])
     func cannotStop(place: String) async throws {
         let bytes = noise(1 << 20)
@@ -52,7 +63,7 @@ struct TransferPauseTests {
                 events.append(event)
                 bench.engine.stop("x")
             }
-            #expect(events.receivedLength == Int64(bytes.count) && !events.contains(.canStop))
+            #expect(events.receivedLength == Int64(bytes.count) && !events.contains(.canStop(true)))
         }
     }
 
