@@ -152,11 +152,11 @@ package struct TransferQueue: Sendable {
         forget(before.entry.app, before.account.pool)
     }
 
-    /// Whether the transfer could stop now and go on later without fetching a byte again. One that cannot any more does not
-    /// stop either where it was asked to: another one is chosen.
+    /// Whether the transfer could stop now and go on later without fetching a byte again. It has not stopped where it was
+    /// asked to before: the choice is made anew.
     package mutating func setCanYield(_ canYield: Bool, _ id: String) {
         running[id]?.canYield = canYield
-        if !canYield { running[id]?.isYielding = false }
+        running[id]?.isYielding = false
     }
 
     /// So many bytes of the transfer's file are still to come.

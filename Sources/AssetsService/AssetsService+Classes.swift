@@ -9,11 +9,19 @@ extension AssetsService {
     package func foregroundConnectionEnded(_ connection: Int) async {
         let held = foregroundHolders.filter { $0.value.contains(connection) }.keys.sorted()
         for id in held { letGo(of: id, connection) }
-        for id in held {
-            let isFollowed = await retryingStore { () async throws(AssetsError) in try await self.followHolders(of: id)
-            }
-            guard isFollowed else { return }
+        for id in held { await followHoldersSurely(of: id) }
+    }
+
+    /// Until store and disk take it.
+    func followHoldersSurely(of id: String) async {
+        _ = await retryingStore { () async throws(AssetsError) in
+            try await self.followHolders(of: id)
         }
+    }
+
+    /// Whether no change of class has come between what is known of a download and now.
+    func isOfItsClass(_ record: DownloadRecord, since number: Int) -> Bool {
+        classChangeNumber == number && !classChanges.contains(record.id)
     }
 
     /// Has a connection hold a download in the foreground; `followHolders` does what follows from it.
@@ -33,6 +41,7 @@ extension AssetsService {
             let wanted: TransferClass = foregroundHolders[id] == nil ? .background : .foreground
             guard record.transferClass != .essential, record.transferClass != wanted else { return }
             try await change(record, to: wanted, wanted == .foreground ? .downloadPromoted : .downloadDemoted)
+            classChangeNumber += 1
         }
     }
 

@@ -128,6 +128,7 @@ extension AssetsService {
         _ record: DownloadRecord, for interruption: Interruption,
         with lack: (isolated AssetsService, DownloadRecord) async -> Interruption?
     ) async {
+        let number = classChangeNumber
         var lacking = [(record, interruption)]
         for other in await startable(beside: record) {
             if let lack = await lack(self, other) { lacking.append((other, lack)) }
@@ -137,7 +138,8 @@ extension AssetsService {
         var failed: [(DownloadRecord, DownloadFailure, Reason)] = []
         var wantedFree: Int64?
         var earliest = Duration.seconds(Int64.max)
-        // While they were looked at, some may have been removed.
+        // While they were looked at, some may have been removed, or have become what must not wait so.
+        guard lacking.allSatisfy({ isOfItsClass($0.0, since: number) }) else { return queue.invalidate() }
         for (var record, interruption) in lacking where record.id == lacking[0].0.id || isStartable(record) {
             queue.remove(id: record.id, app: record.app)
             let wasHeld = record.reason == interruption.reason

@@ -55,13 +55,19 @@ extension AssetsService {
             if foregroundHolders[id] == nil { try await followHolders(of: id) }
             return record
         } catch {
-            letGo(of: id, connection)
+            giveUp(id, connection)
             // Somebody else has started it meanwhile.
             guard error.code == .downloadAlreadyScheduled, let known = try await downloadRecord(id: id),
                 known.app == appID
             else { throw error }
             return try await promote(known, connection)
         }
+    }
+
+    /// A call that was to hold a download in the foreground has failed. Others may have left its class to that call.
+    private func giveUp(_ id: String, _ connection: Int) {
+        letGo(of: id, connection)
+        launch { await $0.followHoldersSurely(of: id) }
     }
 
     private func promote(_ record: DownloadRecord, _ connection: Int) async throws(AssetsError) -> DownloadRecord {
@@ -75,7 +81,7 @@ extension AssetsService {
         }
         hold(record.id, connection)
         do throws(AssetsError) { try await followHolders(of: record.id) } catch {
-            letGo(of: record.id, connection)
+            giveUp(record.id, connection)
             throw error
         }
         return try await downloadRecord(id: record.id) ?? record

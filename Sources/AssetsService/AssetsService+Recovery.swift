@@ -139,7 +139,7 @@ extension AssetsService {
         }
     }
 
-    private func completeFinish(_ record: DownloadRecord, _ intent: FinishIntent, tries: Int = 0) async {
+    private func completeFinish(_ record: DownloadRecord, _ intent: FinishIntent) async {
         let files = seams.files
         let partial = record.partialPath
         let isThere: Bool
@@ -149,8 +149,10 @@ extension AssetsService {
                 return present.contains { $0?.inode == intent.inode }
             }
         } catch {
-            journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(error)")
-            return completeFinishLater(record.id, tries: tries + 1)
+            // Nobody knows: the row stays as it is.
+            return journal(
+                .warning, .volume, app: record.app, download: record.id,
+                "\(intent.target): \(error); looked at again when the service starts the next time")
         }
         if isThere {
             journal(.recovered, .restart, app: record.app, download: record.id, "finish completed")
@@ -164,21 +166,6 @@ extension AssetsService {
         ])
         // Its folder may be there without it.
         await leave(intent.target)
-    }
-
-    /// Nobody knows where the file is: looked at again when the disk had time, and nobody else waits for that.
-    private func completeFinishLater(_ id: String, tries: Int) {
-        settling += 1
-        launch { service in
-            await service.seams.loop.pause(for: PolicyNumbers.storagePause(afterTries: tries))
-            if !service.isStopping, let record = try? await service.downloadRecord(id: id),
-                case .finishing(let intent) = record.state
-            {
-                await service.completeFinish(record, intent, tries: tries)
-            }
-            service.settling -= 1
-            service.activityChanged?()
-        }
     }
 
     /// Files and folders that no row knows of.

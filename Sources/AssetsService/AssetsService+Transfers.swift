@@ -38,8 +38,13 @@ final class RunningTransfer {
 
 extension AssetsService {
     func start(_ record: DownloadRecord) async {
-        // While it was found out the download may have been taken out of the queue.
+        let number = classChangeNumber
+        // While it was found out the download may have been taken out of the queue, or become one of another class.
         guard await mayStart(record), isStartable(record) else { return queue.end(record.id, at: seams.loop.now) }
+        guard isOfItsClass(record, since: number) else {
+            queue.end(record.id, at: seams.loop.now)
+            return queue.invalidate()
+        }
         var record = record
         record.attempts += 1
         running[record.id] = RunningTransfer(record, at: seams.loop.now)
@@ -103,7 +108,9 @@ extension AssetsService {
                 "\(transfer.record.request.identifier), \(lost) bytes: \(why)")
         case .began(let resumedAt, let expected): began(transfer, at: resumedAt, expected: expected)
         case .authenticated(let entry): authenticated(entry, of: id)
-        case .canStop(let canStop): queue.setCanYield(canStop, id)
+        case .canStop(let canStop):
+            queue.setCanYield(canStop, id)
+            pumpSoon()
         case .progress(let received, let expected): progressed(transfer, received: received, expected: expected)
         case .checkpoint(let resume): keep(resume, of: transfer)
         case .gathered(let unwritten):

@@ -56,6 +56,8 @@ package actor AssetsService {
     var foregroundHolders: [String: Set<Int>] = [:]
     /// Downloads that are being brought to the class that their holders ask for.
     var classChanges: Set<String> = []
+    /// Counts those that are done, so that who has waited for something can tell whether there was one meanwhile.
+    var classChangeNumber = 0
 
     // Finished files: when the last one came, where they wait for their receivers, and the work of the disk for many of them.
     var lastGathered: Duration?

@@ -16,15 +16,13 @@ extension TransferRun {
 
     var isDiscretionary: Bool { spec.transferClass == .background }
 
-    /// Ends with `.stopped` once what was received is on stable storage; no effect where that would cost bytes. Between two
-    /// answers it does so when the second one is there.
+    /// Ends with `.stopped` once what was received is on stable storage; no effect where that would cost bytes. Who asks
+    /// between two answers is told with the second one whether it could stop from then on.
     func stop() {
-        isStopWanted = true
-        stopIfPossible()
-    }
-
-    func stopIfPossible() {
-        guard case .running = phase, plan?.canStop == true else { return }
+        guard case .running = phase, plan?.canStop == true else {
+            isStoppable = nil
+            return
+        }
         stopListening()
         drain { $0.close(.stopped) }
     }
@@ -42,7 +40,7 @@ extension TransferRun {
     /// A pause has lasted so long that its connection is better closed.
     func pauseIsLong() {
         pauseTimer = nil
-        stopIfPossible()
+        stop()
     }
 
     func resume(as transferClass: TransferClass) {

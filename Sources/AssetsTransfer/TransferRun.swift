@@ -49,10 +49,8 @@ final class TransferRun: TransportHandler {
     /// The timer fires in time for the next progress report, not only for the next sync.
     var isTickSoon = false
     var reported: Int64 = -1
-    /// What the owner knows of whether it can stop.
-    private var isStoppable = false
-    /// The owner has asked for a stop.
-    var isStopWanted = false
+    /// What the owner knows of whether it can stop; nil when it has asked for a stop that was not possible.
+    var isStoppable: Bool? = false
     /// The owner knows that no more comes.
     private var isGatheredReported = false
 
@@ -300,9 +298,6 @@ final class TransferRun: TransportHandler {
         let canStop = plan?.canStop == true
         if canStop != isStoppable { report(.canStop(canStop)) }
         isStoppable = canStop
-        guard isStopWanted else { return }
-        isStopWanted = canStop
-        stopIfPossible()
     }
 
     private func setNote(_ new: PartialNote?) throws(SystemCallError) {

@@ -217,6 +217,10 @@ struct TransferSliceTests {
         machine.queue.setCanYield(false, first)
         guard case .yield(let second, _) = next() else { return #expect(Bool(false), "nobody else stops") }
         #expect(second != first)
+        // Who could not at that moment may be chosen again.
+        machine.queue.setCanYield(true, second)
+        guard case .yield(let third, _) = next() else { return #expect(Bool(false), "nobody is asked again") }
+        #expect(third == second)
     }
 
     @Test("Equally large downloads of one app come one after the other: taking turns would help none of them")

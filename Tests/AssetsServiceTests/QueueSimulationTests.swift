@@ -227,7 +227,7 @@ struct QueueSimulationTests {
     }
 
     /// How many jobs lie between two calls: more than either has.
-    private static let steps = 0..<40
+    private static let steps = 0..<70
 
     @Test(
         "A connection that closes at any moment of its call leaves nothing in the foreground", arguments: [true, false])
@@ -242,12 +242,15 @@ struct QueueSimulationTests {
                 request.identifier = "new"
             }
             let asked = request
+            let isAnswered = Guarded(false)
             device.spawn { service, _ in
                 _ = try await service.startForeground(asked, for: app, connection: 7)
+                isAnswered.withLock { $0 = true }
                 // As the wire does when a call ends whose connection has closed.
                 await service.foregroundConnectionEnded(7)
             }
             advance(jobs: steps, on: device)
+            if steps == Self.steps.last { #expect(isAnswered.withLock { $0 }, "the sweep ended too early") }
             device.spawn { service, _ in await service.foregroundConnectionEnded(7) }
             let name = isQueued ? "large" : "new"
             #expect(try transferClass(name, on: device) == .background, "closed after \(steps) jobs")

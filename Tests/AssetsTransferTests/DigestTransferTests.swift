@@ -166,6 +166,34 @@ struct DigestTransferTests {
         }
     }
 
+    @Test("Who asks for a stop between two answers is told with the second one whether it could stop from then on")
+    func stopBetween() async throws {
+        let answers = [
+            Answer("HTTP/1.1 200 OK", Self.head(), Self.content[..<100_000]), Self.rest(from: 100_000),
+            Answer("HTTP/1.1 200 OK", Self.head("Accept-Ranges: bytes"), Self.content),
+        ]
+        try await serve(answers) { server, bench in
+            let digest = Self.digest(of: Self.content)
+            let note = try await begin(server, bench, digest)
+            let file = try bench.files.openAppendable(Bench.partial)
+            try file.truncate(to: 99_999)
+            try [Self.content[99_999] ^ 1].withUnsafeBytes { try file.append($0) }
+            var spec = bench.spec(server.url("/f"), resume: note)
+            spec.digest = digest
+            let (stream, continuation) = AsyncStream.makeStream(of: TransferEvent.self)
+            bench.engine.start(spec) { event in
+                // On the engine's loop: the check of what came is under way, and the second request not answered.
+                if case .gathered = event { bench.engine.stop("x") }
+                continuation.yield(event)
+                if case .ended = event { continuation.finish() }
+            }
+            var events: [TransferEvent] = []
+            for await event in stream { events.append(event) }
+            #expect(events.receivedLength == 3_000_000 && events.resumedAt == [100_000, 0])
+            #expect(events.filter { $0 == .canStop(true) }.count == 2)
+        }
+    }
+
     @Test("A version without tag and date is gone on with by its declared digest")
     func unnamed() async throws {
         let length = "Content-Length: \(Self.content.count)"

@@ -43,17 +43,6 @@ struct TransferPauseTests {
         }
     }
 
-    @Test("A transfer that is asked to stop before it has an answer stops as soon as it can")
-    func stopBeforeAnswer() async throws {
-        try await serve(noise(3 << 20)) { server, bench in
-            let stream = await start(bench.spec(server.url("/slow/file")), on: bench)
-            bench.engine.stop("x")
-            var events: [TransferEvent] = []
-            for await event in stream { events.append(event) }
-            #expect(events.outcome == .stopped && events.contains(.canStop(true)))
-        }
-    }
-
     @Test("What a server would send again from the beginning does not stop", arguments: ["noranges", "unnamed"])
     func cannotStop(place: String) async throws {
         let bytes = noise(1 << 20)

@@ -108,9 +108,10 @@ package actor ProcessExtensionRunner: ExtensionRunner {
         while let frame = await process.nextFrame() {
             let (reply, continues) = try frame.decoded(ExtensionInterface.ContentRequest.self)
             guard reply.implemented else { return .notImplemented }
-            guard reply.downloads.count <= WireLimit.pageMax,
-                length.add(downloads: reply.downloads.count, bytes: frame.count)
-            else { return .died(.invalid, AnswerLength.excess) }
+            guard reply.downloads.count <= WireLimit.pageMax else { throw .tooLong }
+            guard length.add(downloads: reply.downloads.count, bytes: frame.count) else {
+                return .died(.invalid, AnswerLength.excess)
+            }
             requests += reply.downloads.map(DownloadRequest.init)
             if !continues { return .downloads(requests) }
         }
