@@ -114,7 +114,7 @@ extension AssetsService {
     }
 
     /// In it are the folders of finished files that wait for their receivers.
-    private static let vendedFolderName = ".BackgroundAssets"
+    static let vendedFolderName = ".BackgroundAssets"
 
     /// The folder of a vended file; nil for other paths.
     static func vendedFolder(of path: String) -> String? {

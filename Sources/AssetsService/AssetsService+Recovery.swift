@@ -194,7 +194,19 @@ extension AssetsService {
             }
         }
         let groups = Set(installedApps().flatMap(\.description.groups))
-        for group in groups.sorted() { await removeHalfWrittenTag(of: group) }
+        for group in groups.sorted() {
+            await removeHalfWrittenTag(of: group)
+            await removeEmptyVendedFolders(of: group)
+        }
+    }
+
+    /// Folders that were kept for a file which was on its way there when the service ended.
+    private func removeEmptyVendedFolders(of group: String) async {
+        let files = seams.files
+        let parent = "\(container(.group, of: group))/Library/Caches/\(Self.vendedFolderName)"
+        try? await seams.disk.run { () throws(SystemCallError) in
+            for name in try files.list(parent) { _ = try files.removeEmptyDirectory("\(parent)/\(name)") }
+        }
     }
 
     /// What was left of the tag of a group's caches when the machine stopped. The folder is the app's: only a file that
