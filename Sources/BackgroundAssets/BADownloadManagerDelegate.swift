@@ -1,5 +1,6 @@
 // What a running process is told of its downloads.
 
+internal import AssetsOS
 public import Foundation
 public import FoundationNetworking
 

@@ -77,3 +77,6 @@ int clinux_close_range(unsigned first, unsigned last, unsigned flags);
 int clinux_wait_status_exited(int status);
 int clinux_wait_status_code(int status);
 int clinux_wait_status_signal(int status);
+
+// Of the thread sanitizer's runtime, in builds for it: what was told to it with this address came before.
+void __tsan_acquire(void *address);
