@@ -120,6 +120,7 @@ private final class LoopRun {
         let target: Target? = peer == nil ? .atMost(Self.memoryMax) : nil
         return [
             figure("paused_memory" + suffix, mebibytes(memory.ofPaused), "MiB", peer: peer, target: target),
+            figure("waiting_memory" + suffix, mebibytes(memory.ofWaiting), "MiB", peer: peer, target: target),
             figure("paused_below_running" + suffix, mebibytes(memory.givenBack), "MiB", peer: peer),
             figure("running_memory" + suffix, mebibytes(memory.running), "MiB", peer: peer),
         ]
@@ -290,7 +291,8 @@ private final class LoopRun {
         for download in downloads { try aria2.wait(until: "paused", download, within: Self.limit) }
         PausedTransfers.settling.pass()
         let paused = try PausedTransfers.sample(aria2.process)
-        return PausedTransfers.Memory(idle: idle, running: running, paused: paused)
+        // A paused download of aria2 has no connection, however short the pause.
+        return PausedTransfers.Memory(idle: idle, running: running, paused: paused, waiting: paused)
     }
 
     /// After a download that ran and was removed, as the engine is measured.

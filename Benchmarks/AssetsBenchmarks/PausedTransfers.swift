@@ -14,9 +14,13 @@ enum PausedTransfers {
         var idle: Int
         var running: Int
         var paused: Int
+        /// After pauses that last, which give the connections back.
+        var waiting: Int
 
         /// What paused ones cost.
         var ofPaused: Int { paused - idle }
+        /// What ones cost that have been paused for long.
+        var ofWaiting: Int { waiting - idle }
         /// What pausing them gives back.
         var givenBack: Int { running - paused }
     }
@@ -38,8 +42,8 @@ enum PausedTransfers {
         let arguments = [word, url, authority, folder + "/paused"]
         _ = try Program.run(Program.ours("AssetsBenchmarks"), arguments, log: output)
         let words = try Folder.text(output).split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
-        guard words.count == 3 else { throw BenchError("transfers were not paused: \(try Folder.text(output))") }
-        return Memory(idle: words[0], running: words[1], paused: words[2])
+        guard words.count == 4 else { throw BenchError("transfers were not paused: \(try Folder.text(output))") }
+        return Memory(idle: words[0], running: words[1], paused: words[2], waiting: words[3])
     }
 
     /// What a process has, over a while.
@@ -53,12 +57,12 @@ enum PausedTransfers {
 
     // MARK: That process
 
-    /// Prints the three numbers. The arguments: a URL, a file of certificates, a folder.
+    /// Prints the four numbers. The arguments: a URL, a file of certificates, a folder.
     static func answer(_ arguments: [String]) -> Int32 {
         do {
             guard arguments.count == 3 else { throw BenchError("three arguments are needed") }
             let memory = try pause(arguments[0], authority: arguments[1], folder: arguments[2])
-            print("\(memory.idle) \(memory.running) \(memory.paused)")
+            print("\(memory.idle) \(memory.running) \(memory.paused) \(memory.waiting)")
             return 0
         } catch {
             print("\(error)")
@@ -76,29 +80,50 @@ enum PausedTransfers {
             on: loop, disks: [loops[1]], backgroundDisk: loops[2], hashing: loops[3],
             files: try DeviceTree(root: folder),
             transport: CurlTransport.factory(options))
-        let received = Guarded([Int: Int64]())
+        let seen = Guarded(Seen())
         // One makes what is made once. What all of them would leave with malloc would hide what they cost when they are
         // paused.
-        try begin(0..<1, of: url, with: engine, on: loop, received)
+        try begin(0..<1, of: url, with: engine, on: loop, seen)
         run(on: loop) { await engine.cancel("0") }
         settling.pass()
         let idle = try sample(getpid())
         let numbers = 1..<(1 + count)
-        try begin(numbers, of: url, with: engine, on: loop, received)
+        try begin(numbers, of: url, with: engine, on: loop, seen)
         let running = try sample(getpid())
         run(on: loop) { for number in numbers { await engine.pause("\(number)") } }
-        let before = received.withLock { $0 }
+        let before = seen.withLock { $0.lengths }
         settling.pass()
         let paused = try sample(getpid())
-        guard received.withLock({ $0 }) == before else { throw BenchError("a paused transfer goes on") }
+        let deadline = Deadline(in: limit)
+        while seen.withLock({ $0.stopped }) < count {
+            guard !deadline.hasPassed else { throw BenchError("a pause that lasts keeps its connection") }
+            usleep(look)
+        }
+        let waiting = try sample(getpid())
+        guard seen.withLock({ $0.lengths }) == before else { throw BenchError("a paused transfer goes on") }
         run(on: loop) { await engine.stop() }
-        return Memory(idle: idle, running: running, paused: paused)
+        return Memory(idle: idle, running: running, paused: paused, waiting: waiting)
+    }
+
+    /// What the transfers told.
+    private struct Seen {
+        var lengths: [Int: Int64] = [:]
+        /// How many ended because their pause lasted.
+        var stopped = 0
+
+        mutating func take(_ event: TransferEvent, of number: Int) {
+            switch event {
+            case .progress(let length, _): lengths[number] = length
+            case .ended(.stopped): stopped += 1
+            default: break
+            }
+        }
     }
 
     /// Returns once each of them has received so much that it runs.
     private static func begin(
         _ numbers: Range<Int>, of url: String, with engine: TransferEngine, on loop: EventLoop,
-        _ received: Guarded<[Int: Int64]>
+        _ seen: Guarded<Seen>
     ) throws {
         run(on: loop) {
             for number in numbers {
@@ -106,13 +131,13 @@ enum PausedTransfers {
                     id: "\(number)", url: "\(url)?\(number)", partialPath: "Transfers/\(number).partial",
                     transferClass: .foreground)
                 engine.start(spec) { event in
-                    if case .progress(let length, _) = event { received.withLock { $0[number] = length } }
+                    seen.withLock { $0.take(event, of: number) }
                 }
             }
         }
         let deadline = Deadline(in: limit)
         while true {
-            let lengths = received.withLock { $0 }
+            let lengths = seen.withLock { $0.lengths }
             if numbers.allSatisfy({ lengths[$0, default: 0] >= receivedMin }) { return }
             guard !deadline.hasPassed else { throw BenchError("not all of \(numbers.count) transfers run") }
             usleep(look)
