@@ -164,6 +164,8 @@ package enum PolicyNumbers {
     package static let checkAfterUse = Duration.seconds(15 * 60)
     /// The plans are looked at within this: a machine may have slept, and calendars are set.
     package static let planLookMax = Duration.seconds(15 * 60)
+    /// A calendar that is set back by less was corrected; by more, what waits until a time waits less long.
+    package static let calendarCorrectionMax = Duration.seconds(60)
 
     // MARK: Transfers at once
 
@@ -236,6 +238,9 @@ package enum PolicyNumbers {
     package static let retryAfterSpread = 10
     /// A download that got no byte for this long is given up: its server is gone, not down.
     package static let givesUpAfter = Duration.seconds(24 * 3600)
+    /// And not before it was asked for so often, or as often as its patience has room for at the longest pauses: a machine
+    /// that slept for a day, or was set to another one, has not been trying all day.
+    package static let unreachableTriesMin = 6
     /// Somebody looks at a foreground download: without network it fails almost at once.
     package static let foregroundOfflineLimit = Duration.seconds(3)
     /// An installation waits a few seconds for the network, then the app becomes launchable without its asset.

@@ -29,14 +29,19 @@ package struct RetryPolicy: Hashable, Sendable {
 
     package init(patience: Duration = PolicyNumbers.givesUpAfter) { self.patience = patience }
 
-    /// The history after one more interruption. A byte received makes it start anew.
+    /// The history after one more interruption. A byte that was not there before makes it start anew.
     package static func record(
         _ interruption: Interruption, in history: RetryHistory, at now: Duration
     ) -> RetryHistory {
-        guard !interruption.receivedAny, let first = history.firstFailure, first <= now else {
+        guard !interruption.hasAdvanced, let first = history.firstFailure, first <= now else {
             return RetryHistory(failures: 1, firstFailure: now)
         }
         return RetryHistory(failures: history.failures + 1, firstFailure: first)
+    }
+
+    /// The history of one that cannot be tried now: its time counts, but nothing has failed.
+    package static func record(untriedAt now: Duration, in history: RetryHistory) -> RetryHistory {
+        RetryHistory(failures: history.failures, firstFailure: min(history.firstFailure ?? now, now))
     }
 
     /// Whether a connection broke because of a pause: servers hang up on who does not read, and that is no failure of theirs.
@@ -53,14 +58,26 @@ package struct RetryPolicy: Hashable, Sendable {
         random: UInt64, _ surroundings: RetrySurroundings = RetrySurroundings()
     ) -> RetryDecision {
         let end = (history.firstFailure ?? now) + patience(transferClass, interruption.kind)
-        guard now < end else { return .fail(interruption.failure) }
+        let isTimeUp = now >= end
+        guard !isTimeUp || !hasTriedEnough(transferClass, history, interruption) else {
+            return .fail(interruption.failure)
+        }
         if surroundings.isWatched { return .wait(until: end) }
         let pause =
             surroundings.hasNewNetwork && interruption.isOfNetwork
             ? Self.drawn(random, below: PolicyNumbers.networkSpread)
             : Self.pause(transferClass, afterFailures: history.failures, interruption.retryAfter, random)
         // The last attempt is made when the time is up, so that a long pause does not shorten it.
-        return .retry(at: min(now + pause, end))
+        return .retry(at: isTimeUp ? now + pause : min(now + pause, end))
+    }
+
+    /// False where the time is up because the machine slept, or because its calendar was set, and not because nobody was to be
+    /// reached all that time.
+    private func hasTriedEnough(
+        _ transferClass: TransferClass, _ history: RetryHistory, _ interruption: Interruption
+    ) -> Bool {
+        transferClass != .background || interruption.kind != .unreachable || interruption.reason == .offline
+            || history.failures >= min(PolicyNumbers.unreachableTriesMin, Int(patience / PolicyNumbers.retryPauseMax))
     }
 
     /// What becomes of a download that is not even tried, for want of something whose coming is watched.

@@ -50,10 +50,10 @@ package struct SpacePolicy: Hashable, Sendable {
 
 extension Interruption {
     /// An attempt for which so many bytes are missing on the disk.
-    package static func lackingSpace(_ missing: Int64, in view: SpaceView, receivedAny: Bool = false) -> Interruption {
+    package static func lackingSpace(_ missing: Int64, in view: SpaceView, hasAdvanced: Bool = false) -> Interruption {
         let (wanted, overflow) = view.free.addingReportingOverflow(missing)
         return Interruption(
-            kind: .storage, reason: .space, receivedAny: receivedAny,
+            kind: .storage, reason: .space, hasAdvanced: hasAdvanced,
             failure: DownloadFailure(
                 domain: .url, code: URLErrorCode.cannotWriteToFile,
                 reason: "\(missing) more bytes must be free on the device's disk"),

@@ -9,6 +9,7 @@ extension TransferPlan {
         }
         if let refusal = refusal(ofLength: sum) { return refusal }
         received += count
+        if start.offset > 0 || sum > partial.length { hasAdvanced = true }
         state = .taking(start, length: sum)
         return .append
     }

@@ -47,6 +47,8 @@ extension TransferPlan {
 
     /// The network is not open yet. What is on the disk stays as it is.
     mutating func portal(_ what: String? = nil) -> Action {
+        // What came of the page is none of it.
+        hasAdvanced = false
         let page = "a web page came instead of the file"
         return interrupt(
             .unreachable, .portal, URLErrorCode.notConnectedToInternet,

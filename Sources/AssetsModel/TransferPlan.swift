@@ -151,6 +151,8 @@ package struct TransferPlan: Sendable {
     package internal(set) var accepted: SpaceCredential?
     /// Bytes of the file that this attempt brought.
     package internal(set) var received: Int64 = 0
+    /// Some of them were not there before it.
+    package internal(set) var hasAdvanced = false
     /// The server sends parts: it says so, or did.
     var takesRanges = false
     /// The version that the file belongs to, once the server has told.
@@ -275,7 +277,7 @@ extension TransferPlan {
         state = .done
         return .interrupt(
             Interruption(
-                kind: kind, reason: reason, retryAfter: retryAfter, receivedAny: received > 0,
+                kind: kind, reason: reason, retryAfter: retryAfter, hasAdvanced: hasAdvanced,
                 failure: DownloadFailure(domain: .url, code: code, reason: text)))
     }
 

@@ -103,21 +103,22 @@ package struct Interruption: Hashable, Sendable {
     package var reason: Reason
     /// What the server asked for.
     package var retryAfter: Duration?
-    /// Whether this attempt brought any byte of the file.
-    package var receivedAny: Bool
+    /// Whether this attempt brought bytes of the file that were not there before it. Those that come again, because the server
+    /// sends no parts or no such version, bring nobody further.
+    package var hasAdvanced: Bool
     /// What to report should there be no other attempt.
     package var failure: DownloadFailure
     /// It can go on once so many bytes are free on the disk; nil where that is not known, or not what it lacks.
     package var wantedFree: Int64?
 
     package init(
-        kind: Kind, reason: Reason, retryAfter: Duration? = nil, receivedAny: Bool = false, failure: DownloadFailure,
+        kind: Kind, reason: Reason, retryAfter: Duration? = nil, hasAdvanced: Bool = false, failure: DownloadFailure,
         wantedFree: Int64? = nil
     ) {
         self.kind = kind
         self.reason = reason
         self.retryAfter = retryAfter
-        self.receivedAny = receivedAny
+        self.hasAdvanced = hasAdvanced
         self.failure = failure
         self.wantedFree = wantedFree
     }

@@ -73,6 +73,7 @@ extension AssetsService {
         record.transferClass = transferClass
         if let transfer = running[record.id] {
             transfer.record.transferClass = transferClass
+            if transferClass != .background { transfer.record.retry = record.retry }
             queue.change(record.id, to: transferClass, at: seams.loop.now)
             seams.transfers.resume(record.id, as: transferClass)
             // Its place in the old class is free.

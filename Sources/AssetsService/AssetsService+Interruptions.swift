@@ -15,7 +15,10 @@ extension AssetsService {
         }
         let interruption = seen(interruption, of: record)
         record.received = transfer?.received ?? record.received
-        record.retry = RetryPolicy.record(interruption, in: record.retry, at: calendarNow)
+        record.retry =
+            interruption.reason == .offline && connectivity.isOffline
+            ? RetryPolicy.record(untriedAt: calendarNow, in: interruption.hasAdvanced ? RetryHistory() : record.retry)
+            : RetryPolicy.record(interruption, in: record.retry, at: calendarNow)
         let surroundings = RetrySurroundings(
             isWatched: isWatched(interruption), hasNewNetwork: hasNewNetwork(since: transfer?.startedAt))
         let decision = retryPolicy.decide(
@@ -67,7 +70,7 @@ extension AssetsService {
             return interruption
         }
         var offline = Interruption.offline
-        offline.receivedAny = interruption.receivedAny
+        offline.hasAdvanced = interruption.hasAdvanced
         return offline
     }
 
@@ -143,7 +146,7 @@ extension AssetsService {
         for (var record, interruption) in lacking where record.id == lacking[0].0.id || isStartable(record) {
             queue.remove(id: record.id, app: record.app)
             let wasHeld = record.reason == interruption.reason
-            record.retry.firstFailure = min(record.retry.firstFailure ?? calendarNow, calendarNow)
+            record.retry = RetryPolicy.record(untriedAt: calendarNow, in: record.retry)
             let decision = retryPolicy.decideUntried(
                 record.transferClass, record.retry, interruption, now: calendarNow, connectivity, at: seams.loop.now)
             switch decision {

@@ -10,7 +10,9 @@ extension AssetsService {
 
     /// Brings the device back to where it was and begins to work. Call once, before any client.
     package func start() async throws(AssetsError) {
+        let lastTime: Duration?
         do throws(StoreError) {
+            lastTime = try await seams.store.lastJournalTime()
             let stored = try await seams.store.settings()
             settings = DeviceSettings(stored: stored)
             takeProxies()
@@ -36,6 +38,7 @@ extension AssetsService {
             }
         } catch { throw AssetsError(error) }
         journal(.serviceStarted, .none)
+        await lookAtCalendar(witness: lastTime)
         await seams.extensions.report { [weak self] app, news in self?.perform { $0.extensionNews(news, of: app) } }
         // No app is connected yet: what apps held in the foreground goes on in the background.
         try await commit([.demoteForegroundDownloads])

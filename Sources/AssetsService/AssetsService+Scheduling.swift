@@ -131,14 +131,28 @@ extension AssetsService {
             guard due != timer.at else { return }
             seams.loop.cancel(timer.token)
         }
-        let delay = max(.milliseconds(1), due - calendarNow)
+        // Of the process clock, which stands still while the machine sleeps and goes on when the calendar is set back.
+        let delay = min(max(.milliseconds(1), due - calendarNow), PolicyNumbers.planLookMax)
         let token = seams.loop.schedule(after: delay) { self.assumeIsolated { $0.retryTimerFired() } }
         retryTimer = (token, due)
     }
 
     private func retryTimerFired() {
-        retryTimer = nil
-        queue.invalidate()
-        pumpSoon()
+        launch { service in
+            await service.lookAtCalendar()
+            service.retryTimer = nil
+            service.queue.invalidate()
+            service.pumpSoon()
+        }
+    }
+
+    /// What waits until a time of a calendar that was set back is not made to wait for as much longer.
+    ///
+    /// - Parameter witness: Another time that the calendar once had.
+    func lookAtCalendar(witness: Duration? = nil) async {
+        let step = calendarWatch.setBack(calendar: calendarNow, process: seams.loop.now, witness: witness)
+        guard let step else { return }
+        journal(.warning, .none, "the calendar was set back by \(step.shownRoughly); nothing waits longer for that")
+        _ = try? await commit([.setBackWaits(by: step)])
     }
 }

@@ -9,6 +9,10 @@ final class RunningTransfer {
     var record: DownloadRecord
     var received: Int64
     var expected: Int64
+    /// The first byte that this attempt takes.
+    var offset: Int64 = 0
+    /// The row still has what failed before this attempt went further.
+    var hasOldRetry = false
     /// The engine is done with it, but what came of it is not written yet.
     var isEnding = false
     var isCancelled = false
@@ -126,6 +130,7 @@ extension AssetsService {
         let record = transfer.record
         transfer.hasBegun = true
         transfer.received = offset
+        transfer.offset = offset
         if expected > 0 { transfer.expected = expected }
         guard !transfer.isCancelled else { return }
         journal(
@@ -140,7 +145,10 @@ extension AssetsService {
         let written = received - transfer.received
         transfer.received = received
         if expected > 0 { transfer.expected = expected }
-        if written > 0 { transfer.isChangingClass = false }
+        if written > 0 {
+            transfer.isChangingClass = false
+            noteAdvance(of: transfer)
+        }
         let size = transfer.expected
         queue.progressed(transfer.record.id, remaining: size > 0 ? max(0, size - received) : nil)
         let event = SessionEvent.progress(
@@ -149,13 +157,31 @@ extension AssetsService {
         installationProgressed(transfer.record)
     }
 
+    /// Bytes that were not there before end the history of failures.
+    private func noteAdvance(of transfer: RunningTransfer) {
+        guard transfer.record.retry != RetryHistory(),
+            transfer.offset > 0 || transfer.received > transfer.record.received
+        else { return }
+        transfer.record.retry = RetryHistory()
+        transfer.hasOldRetry = true
+    }
+
     private func keep(_ resume: ResumePoint, of transfer: RunningTransfer) {
         transfer.record.resume = resume
         guard !transfer.isCancelled else { return }
-        let (id, received) = (transfer.record.id, transfer.received)
-        launch { service in
-            guard service.running[id]?.isCancelled == false else { return }
-            _ = try? await service.commit([.setDownloadResume(id: id, resume, received: received)])
+        let record = transfer.record
+        var changes = [StoreChange.setDownloadResume(id: record.id, resume, received: transfer.received)]
+        if transfer.hasOldRetry {
+            changes.append(
+                .setDownloadWait(
+                    id: record.id, notBefore: nil, reason: record.reason, detail: record.detail, retry: record.retry,
+                    attempts: record.attempts))
+            transfer.hasOldRetry = false
+        }
+        launch { [changes] service in
+            // What an end writes goes further.
+            guard let transfer = service.running[record.id], !transfer.isCancelled, !transfer.isEnding else { return }
+            _ = try? await service.commit(changes)
         }
     }
 

@@ -45,6 +45,7 @@ package actor AssetsService {
     var isPumping = false
     var mustPumpAgain = false
     var retryTimer: (token: TimerToken, at: Duration)?
+    var calendarWatch = CalendarWatch()
     /// Times that the queue was asked when the next retry is due.
     var retryPlans = 0
     /// When a running transfer may have to stop for one that waits; process clock.

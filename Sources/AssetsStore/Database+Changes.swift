@@ -31,6 +31,8 @@ extension Database {
                     try row.bind(Int64(limit - result.released), at: 2)
                 }
             }
+        case .setBackWaits(let time):
+            try run(.setBackWaits) { row throws(StoreError) in try row.bind(time.wholeMicroseconds, at: 1) }
         case .removeDownload(let id): try run(.removeDownload) { row throws(StoreError) in try row.bind(id, at: 1) }
         case .saveExtensionRun(let record): try save(record)
         case .saveRuntime(let app, let ledger): try save(ledger, of: app)
@@ -103,8 +105,8 @@ extension Database {
                 try row.bind(detail, at: 4)
             }
         case .saveApp, .removeApp, .savePlan, .openEvent, .closeEvent, .saveInstallation, .removeInstallation,
-            .insertDownload, .removeDownload, .demoteForegroundDownloads, .releaseWaits, .setSetting, .openIntent,
-            .closeIntent, .saveExtensionRun, .saveRuntime, .saveGivenUp, .removeGivenUp:
+            .insertDownload, .removeDownload, .demoteForegroundDownloads, .releaseWaits, .setBackWaits, .setSetting,
+            .openIntent, .closeIntent, .saveExtensionRun, .saveRuntime, .saveGivenUp, .removeGivenUp:
             preconditionFailure("\(change) does not update a download")
         }
     }

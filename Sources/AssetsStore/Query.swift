@@ -1,4 +1,5 @@
 // Every statement that the store runs more than once: compiled at its first use, kept until the store closes.
+internal import AssetsModel
 
 /// Names a statement of the cache.
 enum Query: Int, CaseIterable {
@@ -7,7 +8,7 @@ enum Query: Int, CaseIterable {
     case saveInstallation, removeInstallation, installations
     case insertDownload, setState, setClass, setWait, setResume, stepBack, setMessageWait, removeDownload
     case downloadByID, liveDownload
-    case demoteForeground, releaseWaits
+    case demoteForeground, releaseWaits, setBackWaits
     case downloads, downloadsOfApp, live, finishing, liveOfApp, messages, messagesOfApp
     case nextQueuedApp, queueOfApp, earliestNotBefore, counts
     case saveRun, trimRuns, removeRuns, runsOfApp, openRuns, saveRuntime, removeRuntime, runtimes
@@ -15,7 +16,7 @@ enum Query: Int, CaseIterable {
     case setSetting, removeSetting, settings
     case savePlan, removePlan, plans, openEvent, closeEvent, events
     case openIntent, closeIntent, intents
-    case insertJournal, journal, journalOfApp, trimJournal
+    case insertJournal, journal, journalOfApp, lastJournalTime, trimJournal
 
     var sql: String {
         switch self {
@@ -55,9 +56,16 @@ enum Query: Int, CaseIterable {
         case .demoteForeground: "UPDATE downloads SET transferClass = 0 WHERE transferClass = 1 AND state < 2"
         case .releaseWaits:
             """
-            UPDATE downloads SET notBefore = NULL, failures = 0 WHERE sequence IN \
+            UPDATE downloads SET notBefore = NULL, failures = 0, \
+            firstFailure = iif(reason = '\(Reason.offline.rawValue)' AND transferClass = 0 AND failures = 0, NULL, firstFailure) \
+            WHERE sequence IN \
             (SELECT sequence FROM downloads INDEXED BY delayed \
             WHERE state = 0 AND notBefore IS NOT NULL AND reason = ?1 LIMIT ?2)
+            """
+        case .setBackWaits:
+            """
+            UPDATE downloads SET notBefore = notBefore - ?1, firstFailure = firstFailure - ?1 \
+            WHERE notBefore IS NOT NULL OR firstFailure IS NOT NULL
             """
         case .setClass: "UPDATE downloads SET transferClass = ?2 WHERE id = ?1"
         case .setWait:
@@ -190,6 +198,7 @@ enum Query: Int, CaseIterable {
         // No index by app: it would cost every row, and a walk through the bounded journal costs milliseconds.
         case .journalOfApp:
             "SELECT \(Self.journalColumns) FROM journal WHERE number > ?2 AND app = ?1 ORDER BY number LIMIT ?3"
+        case .lastJournalTime: "SELECT time FROM journal ORDER BY number DESC LIMIT 1"
         case .trimJournal: "DELETE FROM journal WHERE number < ?1"
         default: preconditionFailure("no SQL for \(self)")
         }

@@ -147,6 +147,14 @@ extension Store {
         }
     }
 
+    /// The calendar as it was at the newest row of the journal.
+    package func lastJournalTime() throws(StoreError) -> Duration? {
+        try opened().row(.lastJournalTime) { _ throws(StoreError) in
+        } read: { row throws(StoreError) in
+            .microseconds(row.int64(at: 0))
+        }
+    }
+
     // MARK: Helpers
 
     private func page(_ query: Query, _ app: String?, _ sequence: Int64, _ limit: Int) throws(StoreError)

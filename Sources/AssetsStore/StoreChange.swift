@@ -29,9 +29,12 @@ package enum StoreChange: Hashable, Sendable {
     case stepBack(id: String)
     /// The extension died in the callback of a message; `notBefore` is of the calendar clock.
     case setMessageWait(id: String, deaths: Int, notBefore: Duration, detail: String)
-    /// At most so many downloads that wait for one of these may start at once; their pauses begin anew. `released` of the
-    /// result tells how many they were.
+    /// At most so many downloads that wait for one of these may start at once; their pauses begin anew, and the
+    /// patience of background downloads that nothing but a missing network kept from being tried. `released` of the result
+    /// tells how many they were.
     case releaseWaits([Reason], limit: Int)
+    /// What is not to be done before a time may be done so much earlier: the calendar was set back.
+    case setBackWaits(by: Duration)
     case removeDownload(id: String)
     /// Of an installed app; the oldest beyond those that are kept go. Nothing of an app that is not installed.
     case saveExtensionRun(ExtensionRun)

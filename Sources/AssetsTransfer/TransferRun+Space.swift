@@ -30,7 +30,7 @@ extension TransferRun {
         let view = SpaceView(free: space.free, total: space.total)
         let missing = spec.space.shortage(
             of: needed, for: spec.transferClass, in: view, promised: engine.promisedBytes(besides: number))
-        return missing > 0 ? .lackingSpace(missing, in: view, receivedAny: (plan?.received ?? 0) > 0) : nil
+        return missing > 0 ? .lackingSpace(missing, in: view, hasAdvanced: plan?.hasAdvanced ?? false) : nil
     }
 
     /// Bytes that will come and have no room of their own yet.
@@ -50,7 +50,7 @@ extension TransferRun {
             return lacking
         }
         return Interruption(
-            kind: .storage, reason: isFull ? .space : .volume, receivedAny: (plan?.received ?? 0) > 0,
+            kind: .storage, reason: isFull ? .space : .volume, hasAdvanced: plan?.hasAdvanced ?? false,
             failure: DownloadFailure(
                 domain: .url, code: URLErrorCode.cannotWriteToFile,
                 reason: isFull ? "no space is left on the device" : "the file cannot be written: \(error)"))

@@ -3,10 +3,10 @@ import AssetsModel
 import Testing
 
 private func interruption(
-    _ kind: Interruption.Kind, retryAfter: Duration? = nil, receivedAny: Bool = false
+    _ kind: Interruption.Kind, retryAfter: Duration? = nil, hasAdvanced: Bool = false
 ) -> Interruption {
     Interruption(
-        kind: kind, reason: .network, retryAfter: retryAfter, receivedAny: receivedAny,
+        kind: kind, reason: .network, retryAfter: retryAfter, hasAdvanced: hasAdvanced,
         failure: DownloadFailure(domain: .url, code: -1, reason: "why"))
 }
 
@@ -74,7 +74,7 @@ struct RetryPolicyTests {
         let now = Duration.seconds(1_000_000)
         let failed = interruption(row.kind)
         let inTime = RetryHistory(failures: 3, firstFailure: now - row.patience + .milliseconds(1))
-        let late = RetryHistory(failures: 3, firstFailure: now - row.patience)
+        let late = RetryHistory(failures: PolicyNumbers.unreachableTriesMin, firstFailure: now - row.patience)
         let end = now + .milliseconds(1)
         if row.patience > .zero {
             let decision = RetryPolicy().decide(row.transferClass, inTime, failed, now: now, random: .max)
@@ -182,8 +182,37 @@ struct RetryPolicyTests {
         history = RetryPolicy.record(interruption(.broken), in: history, at: .seconds(10))
         history = RetryPolicy.record(interruption(.broken), in: history, at: .seconds(20))
         #expect(history == RetryHistory(failures: 2, firstFailure: .seconds(10)))
-        history = RetryPolicy.record(interruption(.broken, receivedAny: true), in: history, at: .seconds(30))
+        history = RetryPolicy.record(interruption(.broken, hasAdvanced: true), in: history, at: .seconds(30))
         #expect(history == RetryHistory(failures: 1, firstFailure: .seconds(30)))
+    }
+
+    @Test("What was not tried has not failed, but its time counts")
+    func untriedHistory() {
+        let fresh = RetryPolicy.record(untriedAt: .seconds(10), in: RetryHistory())
+        #expect(fresh == RetryHistory(failures: 0, firstFailure: .seconds(10)))
+        let failed = RetryHistory(failures: 3, firstFailure: .seconds(5))
+        #expect(RetryPolicy.record(untriedAt: .seconds(10), in: failed) == failed)
+        #expect(RetryPolicy.record(untriedAt: .seconds(1), in: failed).firstFailure == .seconds(1))
+    }
+
+    @Test(
+        "A day that the machine slept through, or was set to, is none of trying",
+        arguments: [(Duration.seconds(86_400), 6), (.seconds(1800), 6), (.seconds(900), 3), (.seconds(299), 0)])
+    func fewTries(patience: Duration, tries: Int) {
+        let now = Duration.seconds(1_000_000)
+        func decide(_ kind: Interruption.Kind, failures: Int, _ transferClass: TransferClass = .background)
+            -> RetryDecision
+        {
+            RetryPolicy(patience: patience).decide(
+                transferClass, RetryHistory(failures: failures, firstFailure: .zero), interruption(kind), now: now,
+                random: 0)
+        }
+        if tries > 0 {
+            #expect(decide(.unreachable, failures: tries - 1) == .retry(at: now + PolicyNumbers.retryPauseMin))
+            #expect(decide(.unreachable, failures: tries - 1, .foreground) == .fail(interruption(.unreachable).failure))
+        }
+        #expect(decide(.unreachable, failures: tries) == .fail(interruption(.unreachable).failure))
+        #expect(decide(.server, failures: 1) == .fail(interruption(.server).failure))
     }
 
     @Test("A clock that was set back does not make patience longer")

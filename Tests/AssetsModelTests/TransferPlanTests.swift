@@ -223,9 +223,28 @@ struct TransferPlanBodyTests {
         var (plan, _) = taking(100)
         #expect(plan.body(60) == .append)
         var short = plan
-        #expect(short.end(nil).interruption?.receivedAny == true)
+        #expect(short.end(nil).interruption?.hasAdvanced == true)
         #expect(plan.body(40) == .append)
         #expect(plan.end(nil) == .complete(length: 100))
+    }
+
+    @Test("Bytes that come again bring nobody further", arguments: [(100, false), (101, true), (99, false)])
+    func again(count: Int64, hasAdvanced: Bool) {
+        var plan = makePlan(length: 100)
+        _ = plan.begin()
+        #expect(plan.head(head(200, ["Content-Length": "500"])).start?.offset == 0)
+        #expect(plan.body(count) == .append)
+        #expect(plan.end(nil).interruption?.hasAdvanced == hasAdvanced)
+    }
+
+    @Test("Bytes behind those that are gone on with are new")
+    func goesOn() {
+        var plan = makePlan(length: 40, resume: note(synced: 40))
+        _ = plan.begin()
+        let part = head(206, ["Content-Range": "bytes 40-99/100", "Content-Length": "60", "ETag": etag])
+        #expect(plan.head(part).start?.offset == 40)
+        #expect(plan.body(1) == .append)
+        #expect(plan.end(nil).interruption?.hasAdvanced == true)
     }
 
     @Test("More bytes than announced are not taken")
@@ -332,10 +351,10 @@ struct TransferPlanBodyTests {
         var (plan, _) = taking(100)
         _ = plan.body(1)
         let later = plan.end(failure).interruption
-        #expect(later?.kind == row.becomes && later?.reason == row.reason && later?.receivedAny == true)
+        #expect(later?.kind == row.becomes && later?.reason == row.reason && later?.hasAdvanced == true)
         var early = TransferPlan(.init(url: assetURL), partial: .init(length: 0, note: nil, storageEpoch: here))
         _ = early.begin()
-        #expect(early.end(failure).interruption?.receivedAny == false)
+        #expect(early.end(failure).interruption?.hasAdvanced == false)
     }
 }
 

@@ -277,6 +277,124 @@ struct NetworkSimulationTests {
         #expect(problems == [])
     }
 
+    @Test("What waited for the network has not been tried all that time: the next day is another one")
+    func secondOutage() throws {
+        var scenario = Scenario()
+        scenario.assets = (0..<40).map { Scenario.Asset(identifier: "l\(10 + $0)", length: 100, isEssential: false) }
+        for index in 20..<40 { scenario.assets[index].answers = [.status(503)] }
+        let device = scenario.device(seed: 22)
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.loop.run(until: { device.server.log.contains { $0.url.hasSuffix("/l13") } })
+        device.isOnline = false
+        try device.loop.advance(by: .seconds(60))
+        device.isOnline = true
+        try device.loop.run(until: { device.server.log.contains { $0.url.hasSuffix("/l20") } })
+        device.isOnline = false
+        device.calendar.set(to: device.calendar.now + .seconds(25 * 3600))
+        try device.loop.advance(by: .seconds(300))
+        device.isOnline = true
+        try device.settle(limit: .seconds(3600))
+        #expect(try device.journal().filter { $0.event == .downloadFailed } == [])
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("A machine that finds a sign-in page after days without network keeps what it has")
+    func portalAfterDays() throws {
+        var scenario = Scenario()
+        scenario.assets[2].answers = [.content] + Array(repeating: .signIn, count: 6)
+        let device = scenario.device(seed: 23)
+        try device.start()
+        _ = try device.install(scenario.source)
+        let url = "https://cdn.example.com/l1"
+        try device.loop.run(until: { (device.server.log(of: url).first?.sent ?? 0) > 1000 })
+        device.isOnline = false
+        try device.loop.advance(by: .seconds(1))
+        device.calendar.set(to: device.calendar.now + .seconds(3 * 86_400))
+        device.isOnline = true
+        try device.settle(limit: .seconds(3600))
+        let log = device.server.log(of: url)
+        #expect(log.count == 8 && log.last?.offset == log.first?.sent)
+        #expect(device.messages(of: "l1").map(\.kind) == [.finished])
+    }
+
+    @Test("A calendar that is set forward ends nothing that was tried twice")
+    func calendarSetForward() throws {
+        var scenario = Scenario()
+        let unknown = TransportFailure(kind: .resolve, code: URLErrorCode.cannotFindHost, text: "no such name")
+        scenario.assets[2].answers = [.failure(unknown), .failure(unknown)]
+        let device = scenario.device(seed: 24)
+        try device.start()
+        _ = try device.install(scenario.source)
+        let url = "https://cdn.example.com/l1"
+        try device.loop.run(until: { device.server.log(of: url).count == 1 })
+        try device.loop.advance(by: .milliseconds(100))
+        device.calendar.set(to: device.calendar.now + .seconds(3 * 86_400))
+        try device.settle(limit: .seconds(3600))
+        #expect(device.messages(of: "l1").map(\.kind) == [.finished])
+    }
+
+    @Test(
+        "A calendar that is set back keeps nothing waiting, also while no service runs",
+        arguments: [Duration.seconds(7200), .seconds(400 * 86_400)], [true, false])
+    func calendarSetBack(step: Duration, isKilled: Bool) throws {
+        var scenario = Scenario()
+        let later = HeaderField(name: "Retry-After", value: "60")
+        scenario.assets[2].answers = [.status(503, [later])]
+        let device = scenario.device(seed: 26)
+        try device.start()
+        _ = try device.install(scenario.source)
+        let url = "https://cdn.example.com/l1"
+        try device.loop.run(until: { device.server.log(of: url).count == 1 })
+        try device.loop.advance(by: .seconds(10))
+        if isKilled { device.kill() }
+        device.calendar.set(to: device.calendar.now - step)
+        if isKilled { try device.start() }
+        try device.loop.run(until: { device.server.log(of: url).count == 2 }, limit: .seconds(90))
+        let log = device.server.log(of: url)
+        #expect(log[1].time - log[0].time >= .seconds(isKilled ? 0 : 60))
+        try device.settle(limit: .seconds(3600))
+        let problems = try scenario.problems(of: device)
+        #expect(problems == [])
+    }
+
+    @Test("A server that always breaks off at the same byte is asked ever less often, and given up after a day")
+    func sameBytesAgain() throws {
+        var scenario = Scenario()
+        scenario.assets[2].answers = Array(repeating: .cut(after: 20_000), count: 10_000)
+        scenario.assets[2].parts = .none
+        let device = try settled(scenario)
+        #expect(device.messages(of: "l1").map(\.kind) == [.failed])
+        let log = device.server.log(of: "https://cdn.example.com/l1")
+        #expect(log.count > 300 && log.count < 2000)
+        #expect(try #require(log.last).time - log[0].time >= .seconds(24 * 3600))
+    }
+
+    @Test("Bytes end the history of failures, whatever ends the attempt that brought them", arguments: [true, false])
+    func bytesEndHistory(isKilled: Bool) throws {
+        var scenario = Scenario()
+        scenario.assets[2].length = 400_000
+        scenario.assets[2].answers = [.status(503), .content, .status(503)]
+        let device = scenario.device(seed: 25)
+        try device.start()
+        _ = try device.install(scenario.source)
+        let url = "https://cdn.example.com/l1"
+        try device.loop.run(until: {
+            device.server.log(of: url).count == 2 && device.server.log(of: url)[1].sent > 100_000
+        })
+        device.calendar.set(to: device.calendar.now + .seconds(25 * 3600))
+        if isKilled {
+            device.kill()
+            try device.start()
+        } else {
+            try device.restart()
+        }
+        try device.settle(limit: .seconds(3600))
+        #expect(device.server.log(of: url).map(\.status) == [503, 200, 503, 206])
+        #expect(device.messages(of: "l1").map(\.kind) == [.finished])
+    }
+
     @Test("A full disk fails what is essential at once, and the rest goes on when there is room")
     func fullDisk() throws {
         var scenario = Scenario()

@@ -209,6 +209,40 @@ struct QueueSimulationTests {
         #expect(try device.query { try $0.downloads(limit: 100) } == [])
     }
 
+    @Test("A promotion of what is under way forgets what failed in the background")
+    func promotionUnderWay() throws {
+        let device = try device(seed: 1)
+        let request = try schedule("busy", of: Self.apps[0], length: 9000, on: device).request
+        var busy = ScriptedResource(.generated(length: 9000, seed: 1))
+        busy.answers = Array(repeating: .status(503), count: 8)
+        busy.latency = .seconds(5)
+        device.server.set(request.url, busy)
+        try device.loop.run(until: { device.server.log(of: request.url).count == 8 }, limit: .seconds(3600))
+        _ = try device.call { try await $0.startForeground(request, for: Self.apps[0], connection: 7) }
+        try device.loop.run(until: { device.server.log(of: request.url).count == 9 }, limit: .seconds(600))
+        let log = device.server.log(of: request.url)
+        // 5 s to the answer, and the first pause.
+        #expect(log[8].time - log[7].time <= .seconds(8))
+        try device.settle()
+    }
+
+    @Test("After a slice the history of failures is over where bytes came")
+    func sliceEndsHistory() throws {
+        let device = try device(seed: 1)
+        try schedule("large-0", of: Self.apps[0], length: 900_000, on: device)
+        var first = ScriptedResource(.generated(length: 900_000, seed: 900_000), bytesPerSecond: Self.rate)
+        first.answers = [.status(503), .content, .status(503)]
+        device.server.set(url("large-0", host: "cdn"), first)
+        try device.loop.run(until: { device.server.log(of: url("large-0", host: "cdn")).count == 2 })
+        for number in 1..<3 { try schedule("large-\(number)", of: Self.apps[0], length: 900_000, on: device) }
+        for number in 0..<3 { try schedule("other-\(number)", of: Self.apps[1], length: 900_000, on: device) }
+        device.calendar.set(to: device.calendar.now + .seconds(25 * 3600))
+        try device.settle()
+        #expect(try device.journal().contains { $0.reason == .timeSlice && $0.download == Self.unique("large-0") })
+        #expect(try device.journal().filter { $0.event == .downloadFailed } == [])
+        #expect(Array(device.server.log(of: url("large-0", host: "cdn")).map(\.status).prefix(3)) == [503, 200, 503])
+    }
+
     // MARK: Connections that come and go
 
     /// Runs so many jobs, or all there are.

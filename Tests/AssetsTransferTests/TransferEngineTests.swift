@@ -202,7 +202,7 @@ struct TransferEngineTests {
         try await serve(noise(10)) { server, bench in
             let interruption = try #require(await bench.run(bench.spec(server.url("/busy"))).interruption)
             #expect(interruption.kind == .server && interruption.retryAfter == .seconds(7))
-            #expect(!interruption.receivedAny)
+            #expect(!interruption.hasAdvanced)
         }
     }
 
