@@ -208,7 +208,12 @@ package actor TransferEngine {
             do throws(SystemCallError) {
                 try file.sync()
                 if let folder { try files.syncDirectory(folder) }
-            } catch { failure = error }
+            } catch {
+                // The kernel tells of it once, and the run may be gone that would hear of it: nobody goes on with a file
+                // without a note.
+                try? file.setAttribute(name: PartialNote.attribute, value: "")
+                failure = error
+            }
             _ = loop.schedule(at: .zero) { [weak self, failure] in
                 self?.assumeIsolated { $0.runs[number]?.synced(upTo: offset, failure) }
             }

@@ -33,7 +33,7 @@ extension TransferRun {
             stopListening()
             return drain { run in
                 run.writes = nil
-                try? run.cut(to: run.syncedOffset)
+                run.keepSynced()
                 run.end(.interrupted(run.storageInterruption(failure)))
             }
         }
@@ -61,6 +61,14 @@ extension TransferRun {
         case .draining, .checking, .ended:
             break
         }
+    }
+
+    /// Cuts the file to what was synced before, and puts its note back, which the failed sync has taken away.
+    private func keepSynced() {
+        let kept = note
+        note = nil
+        guard (try? cut(to: syncedOffset)) != nil else { return }
+        try? setNote(kept)
     }
 
     /// Ends once all bytes are on stable storage.

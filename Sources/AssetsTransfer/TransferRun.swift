@@ -32,7 +32,7 @@ final class TransferRun: TransportHandler {
     /// Bytes of the file that have their room on the disk, whether they came yet or not.
     var roomTaken: Int64 = 0
     /// What stands beside the bytes, `PartialNote.attribute`.
-    private var note: PartialNote?
+    var note: PartialNote?
     private(set) var task: TransportTask?
 
     var writes: WriteBehind?
@@ -300,7 +300,7 @@ final class TransferRun: TransportHandler {
         isStoppable = canStop
     }
 
-    private func setNote(_ new: PartialNote?) throws(SystemCallError) {
+    func setNote(_ new: PartialNote?) throws(SystemCallError) {
         guard new != note else { return }
         if let fresh = file as? FreshFile, !fresh.exists {
             fresh.note = new

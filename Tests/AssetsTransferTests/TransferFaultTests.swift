@@ -224,6 +224,28 @@ struct TransferFaultTests {
         }
     }
 
+    @Test("A sync that fails when the transfer is gone already leaves nothing to go on with")
+    func failedSyncLater() async throws {
+        let answer = Answer("HTTP/1.1 200 OK", Self.fields, Self.content[..<100_000])
+        let gate = DispatchSemaphore(value: 0)
+        let (syncs, begun) = AsyncStream.makeStream(of: Void.self)
+        let wait: @Sendable () -> Void = {
+            begun.yield()
+            gate.wait()
+        }
+        try await serve([answer], wrap: { FaultyTree($0, failSyncWith: EIO, whileSyncing: wait) }) { server, bench in
+            bench.engine.start(bench.spec(server.url("/f"))) { _ in }
+            for await _ in syncs { break }
+            let before = try bench.note()
+            #expect(before != nil)
+            await bench.engine.stop()
+            gate.signal()
+            await withCheckedContinuation { done in bench.disk.perform { done.resume() } }
+            let after = try bench.note()
+            #expect(after == nil)
+        }
+    }
+
     @Test("Where attributes cannot be kept nothing is resumed and nothing is spliced")
     func noAttributes() async throws {
         let answers = [
@@ -348,9 +370,9 @@ struct FaultyTree: FileTree {
         func beginSync() { file.beginSync() }
         func sync() throws(SystemCallError) {
             tree.calls?.add("sync")
-            if let number = tree.syncError { throw SystemCallError(call: "fdatasync", number: number) }
-            try file.sync()
+            if tree.syncError == nil { try file.sync() }
             tree.whileSyncing()
+            if let number = tree.syncError { throw SystemCallError(call: "fdatasync", number: number) }
         }
         func setAttribute(name: String, value: String) throws(SystemCallError) {
             if let number = tree.attributeError { throw SystemCallError(call: "fsetxattr", number: number) }
