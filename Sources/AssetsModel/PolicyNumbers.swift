@@ -203,6 +203,9 @@ package enum PolicyNumbers {
 
     // MARK: Connections
 
+    /// Far above the fifteen places of the queue, because transfers that cannot resume keep running in the class they are
+    /// demoted to, again and again; with a file each they take half of the descriptors that a process usually has.
+    package static let connectionsMax = 256
     /// A transfer that is paused for longer gives back its connection, if it can go on with another one: servers hang up on
     /// who does not read.
     package static let pausedConnectionMax = Duration.seconds(5)

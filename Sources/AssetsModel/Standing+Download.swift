@@ -61,6 +61,11 @@ extension Standing {
             Standing(
                 .download, heldBy: .concurrency,
                 "all \(count) places for \(record.transferClass.pool) transfers are taken", release: slice)
+        case .surplus(let count, let places):
+            Standing(
+                .download, heldBy: .concurrency,
+                "\(count) transfers share the \(places) places for \(record.transferClass.pool) transfers",
+                release: "fewer than \(places) of them are left")
         case .host(let host, let count):
             Standing(
                 .download, heldBy: .concurrency, "\(count) transfers from \(host) run, as many as may", release: slice)

@@ -28,12 +28,13 @@ extension TransferPlan {
         return order.expectedSize > 0 || order.digest != nil ? .untilTheEnd : .none
     }
 
-    /// True when the first bytes of the body are wanted, by `beginning`.
+    /// True when the first bytes of the body are wanted, by `beginning`: `PolicyNumbers.pageBeginningMax` of them, or all.
     package var mustSeeBeginning: Bool {
         if case .looking = state { true } else { false }
     }
 
-    /// The body begins so; with no bytes it is empty. Only while `mustSeeBeginning`, and before `body` and `end`.
+    /// The body begins so; with no bytes it is empty. Only while `mustSeeBeginning`, and before `body`, which brings these
+    /// bytes as well, and `end`.
     package mutating func beginning(_ bytes: [UInt8]) -> Action {
         guard case .looking(let start, let doubt, let saysPage) = state else {
             preconditionFailure("the beginning of a body in \(state)")

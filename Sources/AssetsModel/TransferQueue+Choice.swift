@@ -22,13 +22,13 @@ extension TransferQueue {
                 blocked.append(window)
             }
         }
-        return blocked.isEmpty ? .wait(until: nil) : yield(to: blocked, at: now)
+        let mustYield = !blocked.isEmpty || Pool.allCases.contains { surplus(of: $0) != nil }
+        return mustYield ? yield(to: blocked, at: now) : .wait(until: nil)
     }
 
     /// The best entry that could start now.
     private func firstFree(in window: QueueWindow, _ pool: Pool) -> QueueEntry? {
-        let taken = running.values.reduce(0) { $1.account.pool == pool ? $0 + 1 : $0 }
-        guard taken < pool.transfersMax else { return nil }
+        guard count(of: pool) < pool.transfersMax else { return nil }
         var busyHosts: Set<String> = []
         for entry in window.entries where !busyHosts.contains(entry.host) {
             if isFree(for: entry) { return entry }
@@ -57,6 +57,10 @@ extension TransferQueue {
             .map(\.app)
     }
 
+    private func count(of pool: Pool) -> Int {
+        running.values.reduce(0) { $1.account.pool == pool ? $0 + 1 : $0 }
+    }
+
     /// Places that an app holds in a pool.
     private func count(of account: Account) -> Int {
         running.values.reduce(0) { $1.account == account ? $0 + 1 : $0 }
@@ -71,6 +75,8 @@ extension TransferQueue {
     package enum Obstacle: Hashable, Sendable {
         /// So many transfers of its pool run, as many as may.
         case places(Int)
+        /// So many of its pool run in so many places.
+        case surplus(Int, of: Int)
         /// So many from its server, for its app or for all.
         case host(String, Int)
         /// Others go first.
@@ -91,7 +97,8 @@ extension TransferQueue {
             ofHost += 1
             if other.entry.app == entry.app { shares += other.share }
         }
-        if ofPool >= entry.transferClass.pool.transfersMax { return .places(ofPool) }
+        let placesMax = entry.transferClass.pool.transfersMax
+        if ofPool >= placesMax { return ofPool > placesMax ? .surplus(ofPool, of: placesMax) : .places(ofPool) }
         let isHostFull =
             ofHost >= PolicyNumbers.transfersPerHostMax || shares > 2 * PolicyNumbers.transfersPerAppAndHostMax
         return isHostFull ? .host(entry.host, ofHost) : nil
@@ -99,11 +106,18 @@ extension TransferQueue {
 
     // MARK: Time slices
 
-    /// Finds a transfer that stops for one of those that wait, one at a time: what the place of it changes is seen first.
+    /// Finds a transfer that stops, one at a time: what the place of it changes is seen first.
     private mutating func yield(to waiting: [QueueWindow], at now: Duration) -> Step {
         guard !running.values.contains(where: \.isYielding) else { return .wait(until: nil) }
         let slice = PolicyNumbers.transferSlice
         let candidates = running.values.filter(\.canYield).sorted { isFirstToYield($0, $1, at: now) }
+        if let step = yieldTurn(of: candidates, to: waiting, at: now) { return step }
+        if let step = yieldSurplus(of: candidates, to: waiting, at: now) { return step }
+        return .wait(until: candidates.map { $0.begunAt + slice > now ? $0.begunAt + slice : now + slice }.min())
+    }
+
+    private mutating func yieldTurn(of candidates: [Running], to waiting: [QueueWindow], at now: Duration) -> Step? {
+        let slice = PolicyNumbers.transferSlice
         for window in waiting {
             let transferClass = window.entries.first?.transferClass ?? .background
             for transfer in candidates
@@ -112,10 +126,10 @@ extension TransferQueue {
                 beginYielding(transfer.entry.id)
                 let isOwn = transfer.entry.app == entry.app
                 if isOwn { favour(entry) }
-                return .yield(id: transfer.entry.id, stepsBack: isOwn)
+                return .yield(id: transfer.entry.id, .turn(stepsBack: isOwn))
             }
         }
-        return .wait(until: candidates.map { $0.begunAt + slice > now ? $0.begunAt + slice : now + slice }.min())
+        return nil
     }
 
     /// The lowest class first, then the app that has had most, then the lowest priority, then who has run longest.
@@ -147,6 +161,36 @@ extension TransferQueue {
         let (mine, theirs) = (count(of: transfer.account), count(of: other))
         return theirs + 1 < mine
             || theirs + 1 == mine && served(other, at: now) < served(transfer.account, at: now)
+    }
+
+    // MARK: Too many
+
+    /// More run than a pool has places: transfers bring themselves along when their class changes, and not all can stop.
+    private func surplus(of pool: Pool) -> Cause? {
+        let count = count(of: pool)
+        return count > pool.transfersMax ? .surplus(count, of: pool.transfersMax) : nil
+    }
+
+    private mutating func yieldSurplus(of candidates: [Running], to waiting: [QueueWindow], at now: Duration) -> Step? {
+        let isUrgent = waiting.contains { $0.entries.first?.transferClass == .essential }
+        for transfer in candidates where mayBeSurplus(transfer, isUrgent: isUrgent, at: now) {
+            guard let cause = surplus(of: transfer.account.pool) else { continue }
+            beginYielding(transfer.entry.id)
+            return .yield(id: transfer.entry.id, cause)
+        }
+        return nil
+    }
+
+    /// Whether a transfer stops where too many run.
+    ///
+    /// Somebody looks at a foreground one: it has its slice, unless something essential waits. So one that was just promoted
+    /// goes on in the place of one that was there before.
+    private func mayBeSurplus(_ transfer: Running, isUrgent: Bool, at now: Duration) -> Bool {
+        switch transfer.entry.transferClass {
+        case .background: true
+        case .foreground: isUrgent || now - transfer.begunAt >= PolicyNumbers.transferSlice
+        case .essential: false
+        }
     }
 }
 

@@ -17,10 +17,18 @@ package struct TransferQueue: Sendable {
         case load(app: String, TransferClass, limit: Int)
         /// Begin this transfer; it has its place from now on, until `end`.
         case start(QueueEntry)
-        /// Have this transfer stop where it is: another one waits. It keeps its place until `end`.
-        case yield(id: String, stepsBack: Bool)
+        /// Have this transfer stop where it is: another one waits, or too many run. It keeps its place until `end`.
+        case yield(id: String, Cause)
         /// Nothing, until something changes or it is this late.
         case wait(until: Duration?)
+    }
+
+    /// Why a transfer stops.
+    package enum Cause: Hashable, Sendable {
+        /// Others go first for a while; `stepsBack` when they are of its own app, and it goes behind them.
+        case turn(stepsBack: Bool)
+        /// So many of its pool ran in so many places.
+        case surplus(Int, of: Int)
     }
 
     struct Running: Hashable, Sendable {
@@ -34,7 +42,7 @@ package struct TransferQueue: Sendable {
     }
 
     /// Whose places a transfer takes.
-    enum Pool: Hashable, Sendable { case foreground, background }
+    enum Pool: Hashable, Sendable, CaseIterable { case foreground, background }
 
     struct Account: Hashable, Sendable {
         var pool: Pool
@@ -142,7 +150,7 @@ package struct TransferQueue: Sendable {
         forget(ended.entry.app, ended.account.pool)
     }
 
-    /// From now on the transfer counts as one of that class.
+    /// From now on the transfer counts as one of that class. Where that has no place left, `next` finds who stops.
     package mutating func change(_ id: String, to transferClass: TransferClass, at now: Duration) {
         guard let before = running[id] else { return }
         settle(before, at: now)
@@ -208,6 +216,24 @@ package struct TransferQueue: Sendable {
 extension TransferQueue.Running {
     var account: TransferQueue.Account {
         TransferQueue.Account(pool: entry.transferClass.pool, app: entry.app)
+    }
+}
+
+extension TransferQueue.Cause {
+    package var reason: Reason {
+        switch self {
+        case .turn: .timeSlice
+        case .surplus: .concurrency
+        }
+    }
+
+    /// A sentence for people.
+    package var sentence: String {
+        switch self {
+        case .turn: "others have waited; it goes on later at the same byte"
+        case .surplus(let count, let places):
+            "\(count) transfers shared \(places) places; it goes on later at the same byte"
+        }
     }
 }
 

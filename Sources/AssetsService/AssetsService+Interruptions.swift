@@ -43,7 +43,8 @@ extension AssetsService {
     func stopped(_ record: DownloadRecord) async -> DownloadRecord? {
         let record = running[record.id]?.record ?? record
         if running[record.id]?.isChangingClass == false { tellDelegates(of: record.app, .paused(record)) }
-        return await requeue(record, .timeSlice, "others have waited; it goes on later at the same byte")
+        let cause = running[record.id]?.stopCause ?? .turn(stepsBack: false)
+        return await requeue(record, cause.reason, cause.sentence)
     }
 
     private func requeue(_ record: DownloadRecord, _ reason: Reason, _ why: String) async -> DownloadRecord? {

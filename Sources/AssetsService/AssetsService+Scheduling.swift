@@ -47,8 +47,8 @@ extension AssetsService {
                 queue.load(waiting, app: app, transferClass, isAll: found.count < limit)
             case .start(let entry):
                 try await start(entry)
-            case .yield(let id, let stepsBack):
-                running[id]?.stepsBack = stepsBack
+            case .yield(let id, let cause):
+                running[id]?.stopCause = cause
                 seams.transfers.stop(id)
             case .wait(let until):
                 return planSliceTimer(until)

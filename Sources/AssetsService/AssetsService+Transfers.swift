@@ -20,8 +20,10 @@ final class RunningTransfer {
     var isChangingClass = false
     /// When it was last paused for that, in process time.
     var changedClassAt: Duration?
-    /// When it stops for another one, it goes behind those of its app that wait.
-    var stepsBack = false
+    /// Why the queue has asked it to stop.
+    var stopCause: TransferQueue.Cause?
+    /// It goes behind those of its app that wait.
+    var stepsBack: Bool { stopCause == .turn(stepsBack: true) }
     /// The room for its file was set aside, or is counted by the engine.
     var hasBegun = false
     /// In process time.

@@ -12,9 +12,11 @@ package final class CurlTransport: Transport {
     package struct Options: Sendable {
         /// A file of certificates in PEM form that are believed beside the machine's.
         package var extraAuthorities: String?
-        /// Connections at a time. As many as may run of transfers: who is started has a connection, and does not wait for
-        /// one in libcurl, where the time would count as a stall.
-        package var connectionsMax = PolicyNumbers.foregroundTransfersMax + PolicyNumbers.backgroundTransfersMax
+        /// Connections at a time. The queue says what runs, and whoever is started has a connection: a transfer that
+        /// waited for one in here would hold a place and bring nothing.
+        package var connectionsMax = PolicyNumbers.connectionsMax
+        /// With more than these, idle connections are closed: as many as transfers have places.
+        package var keptConnectionsMax = PolicyNumbers.foregroundTransfersMax + PolicyNumbers.backgroundTransfersMax
         /// nil for what this libcurl is safe with.
         package var allowsHTTP2: Bool?
         package var idleConnectionMax = PolicyNumbers.idleConnectionMax
@@ -79,7 +81,7 @@ package final class CurlTransport: Transport {
         guard let multi = curl_multi_init() else { preconditionFailure("libcurl has no memory") }
         shim_curlm_long(multi, CURLMOPT_PIPELINING, allowsHTTP2 ? Int(CURLPIPE_MULTIPLEX) : 0)
         shim_curlm_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, options.connectionsMax)
-        shim_curlm_long(multi, CURLMOPT_MAXCONNECTS, options.connectionsMax)
+        shim_curlm_long(multi, CURLMOPT_MAXCONNECTS, options.keptConnectionsMax)
         return multi
     }
 

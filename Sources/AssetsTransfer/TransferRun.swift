@@ -34,6 +34,8 @@ final class TransferRun: TransportHandler {
     /// What stands beside the bytes, `PartialNote.attribute`.
     var note: PartialNote?
     private(set) var task: TransportTask?
+    /// The first bytes of a body, while it is in doubt whether it is the file: pieces may be as short as a byte.
+    private var beginning: [UInt8] = []
 
     var writes: WriteBehind?
     /// What the bytes come to, where that matters.
@@ -165,18 +167,31 @@ final class TransferRun: TransportHandler {
 
     func received(_ bytes: UnsafeRawBufferPointer) {
         guard case .running = phase else { return }
-        if plan?.mustSeeBeginning == true {
-            perform { $0.beginning(Array(bytes.prefix(PolicyNumbers.pageBeginningMax))) }
-            guard case .running = phase else { return }
-        }
+        guard plan?.mustSeeBeginning == true else { return take(bytes) }
+        let lacking = PolicyNumbers.pageBeginningMax - beginning.count
+        beginning += bytes.prefix(lacking)
+        guard bytes.count >= lacking else { return }
+        judgeBeginning()
+        take(UnsafeRawBufferPointer(rebasing: bytes.dropFirst(lacking)))
+    }
+
+    /// Has the plan decide by the first bytes, or by all there are, and goes on with them.
+    private func judgeBeginning() {
+        let bytes = beginning
+        beginning = []
+        perform { $0.beginning(bytes) }
+        bytes.withUnsafeBytes { take($0) }
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) {
+        guard case .running = phase, !bytes.isEmpty else { return }
         let action = plan?.body(Int64(bytes.count))
         if case .append? = action { store(bytes) } else { perform { _ in action ?? .ignore } }
     }
 
     func ended(_ failure: TransportFailure?) {
         task = nil
-        // An empty body has no bytes to tell by.
-        if failure == nil, plan?.mustSeeBeginning == true { perform { $0.beginning([]) } }
+        if failure == nil, plan?.mustSeeBeginning == true { judgeBeginning() }
         perform { $0.end(failure) }
     }
 

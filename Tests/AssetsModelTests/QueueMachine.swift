@@ -25,6 +25,8 @@ struct QueueMachine {
     /// In the order in which they started.
     private(set) var started: [String] = []
     private(set) var yields: [String] = []
+    /// Those of them that stopped because too many ran.
+    private(set) var surplus: [String] = []
     private(set) var ended: [String] = []
     var held: Set<String> = []
     /// Steps that only read: they must not go on for ever.
@@ -60,16 +62,30 @@ struct QueueMachine {
             case .start(let entry):
                 started.append(entry.id)
                 items[entry.id]?.starts.append(now)
-                check()
+                check(entry.transferClass)
                 if items[entry.id]?.canYield == true { queue.setCanYield(true, entry.id) }
-            case .yield(let id, let stepsBack):
+            case .yield(let id, let cause):
                 yields.append(id)
-                stop(id, stepsBack)
+                if case .surplus = cause { surplus.append(id) }
+                stop(id, cause == .turn(stepsBack: true))
             case .wait(let until):
                 return until
             }
         }
     }
+
+    /// A download is promoted or demoted, and keeps its place if it runs.
+    mutating func change(_ name: String, to transferClass: TransferClass) {
+        guard var item = items[name], item.end == nil else { return }
+        item.entry.transferClass = transferClass
+        items[name] = item
+        if queue.running[name] != nil { return queue.change(name, to: transferClass, at: now) }
+        queue.remove(id: name, app: item.entry.app)
+        queue.insert(item.entry, at: now)
+    }
+
+    /// How many run of a pool.
+    func count(_ pool: TransferQueue.Pool) -> Int { queue.running.values.count { $0.account.pool == pool } }
 
     /// All bytes of a transfer are there, and so many of them in memory only.
     mutating func gather(_ id: String, unwritten: Int64) {
@@ -89,10 +105,10 @@ struct QueueMachine {
         queue.insert(item.entry, at: now)
     }
 
-    private func check() {
+    /// What one of a class has begun in.
+    private func check(_ transferClass: TransferClass) {
         let running = queue.running.values.map(\.entry)
-        #expect(running.filter { $0.transferClass == .background }.count <= 3)
-        #expect(running.filter { $0.transferClass != .background }.count <= 12)
+        if transferClass == .background { #expect(count(.background) <= 3) } else { #expect(count(.foreground) <= 12) }
         for (_, group) in Dictionary(grouping: running, by: \.host) { #expect(group.count <= 12) }
         let ofApps = Dictionary(grouping: queue.running.values) { $0.entry.app + " " + $0.entry.host }
         for (_, group) in ofApps { #expect(group.reduce(0) { $0 + $1.share } <= 12) }

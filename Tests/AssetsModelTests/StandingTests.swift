@@ -98,6 +98,10 @@ struct StandingTests {
         around.obstacle = .places(3)
         let standing = Standing.waiting(record(), around, at: Self.now)
         #expect(standing.detail == "all 3 places for background transfers are taken" && standing.latest == nil)
+        around.obstacle = .surplus(12, of: 3)
+        let crowded = Standing.waiting(record(), around, at: Self.now)
+        #expect(crowded.detail == "12 transfers share the 3 places for background transfers")
+        #expect(crowded.release == "fewer than 3 of them are left")
     }
 
     // MARK: Messages

@@ -336,6 +336,49 @@ struct QueueSimulationTests {
         }
     }
 
+    @Test("When an app's process ends its downloads go on in turn, and hold up nobody else's", arguments: [1, 2, 3])
+    func demotedTogether(seed: UInt64) throws {
+        let device = try device(seed: seed)
+        let lengths = Dictionary(uniqueKeysWithValues: (0..<12).map { ("large-\($0)", 400_000 + $0) })
+        let hosts = ["cdn", "mirror"].enumerated().map { index, host in
+            (host, lengths.filter { $0.value % 2 == index })
+        }
+        for (host, files) in hosts {
+            for (name, length) in files.sorted(by: { $0.value < $1.value }) {
+                let request = try schedule(name, of: Self.apps[0], length: length, host: host, on: device).request
+                _ = try device.call { try await $0.startForeground(request, for: Self.apps[0], connection: 7) }
+            }
+        }
+        func running() throws -> Int {
+            try device.call { service in lengths.keys.count { service.progress(of: Self.unique($0)) != nil } }
+        }
+        try device.loop.advance(by: .seconds(5))
+        #expect(try running() == 12)
+
+        try device.call { await $0.foregroundConnectionEnded(7) }
+        let start = device.loop.now
+        var small: [String: Int] = [:]
+        for number in 0..<10 {
+            small["small-\(number)"] = 3000 + number
+            try schedule("small-\(number)", of: Self.apps[1], length: 3000 + number, on: device)
+        }
+        try device.loop.advance(by: .seconds(1))
+        #expect(try running() == 3)
+        let held = try device.call { try await $0.standings(of: Self.apps[1], download: "small-0") }
+        #expect(held.map(\.detail) == ["all 3 places for background transfers are taken"])
+        let stopped = try device.journal().filter { $0.event == .downloadPaused }
+        #expect(stopped.count == 9 && stopped.allSatisfy { $0.reason == .concurrency })
+        #expect(stopped.allSatisfy { $0.detail.contains("transfers shared 3 places") })
+
+        try device.settle()
+        for name in small.keys.sorted() {
+            let waited = try end(name, on: device) - start
+            #expect(waited < .seconds(15), "\(name) came after \(waited)")
+        }
+        for (host, files) in hosts { try checkBytes(files, host: host, device) }
+        try checkBytes(small, device)
+    }
+
     @Test("A demotion that the disk does not take is done once it does")
     func lateDemotion() throws {
         let device = try device(seed: 1)

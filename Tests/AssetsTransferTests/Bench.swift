@@ -15,7 +15,8 @@ final class Bench: Sendable {
     private let isStopped = Guarded(false)
 
     init(
-        in directory: TestDirectory, authority: String? = nil, wrap: (DeviceTree) -> any FileTree = { $0 }
+        in directory: TestDirectory, authority: String? = nil, wrap: (DeviceTree) -> any FileTree = { $0 },
+        transport: TransportFactory? = nil
     ) throws {
         self.directory = directory
         try DeviceTree(root: directory.path).makeDirectory("device/Transfers")
@@ -26,7 +27,7 @@ final class Bench: Sendable {
         let options = CurlTransport.Options(extraAuthorities: authority)
         engine = TransferEngine(
             on: loop, disks: [disk], backgroundDisk: disk, hashing: hashing, files: files,
-            transport: CurlTransport.factory(options))
+            transport: transport ?? CurlTransport.factory(options))
     }
 
     /// A second call has no effect: nothing runs on a loop that has stopped.
