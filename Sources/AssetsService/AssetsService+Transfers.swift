@@ -163,9 +163,7 @@ extension AssetsService {
         let record = transfer.record
         queue.end(record.id, at: seams.loop.now)
         guard !transfer.isCancelled, !isStopping else { return release(record.id) }
-        transfer.isEnding = true
-        settling += 1
-        launch { service in
+        settle(transfer) { service in
             var step: ChallengeLife.Step?
             var next: DownloadRecord?
             switch outcome {
@@ -184,13 +182,24 @@ extension AssetsService {
             if let next { service.enqueue(next) }
             if case .interrupted = outcome { await service.enqueueIfDue(record.id) }
             if let step { await service.take(step, record) }
+        }
+    }
+
+    /// Does what follows from an attempt that has ended.
+    func settle(
+        _ transfer: RunningTransfer, _ body: @escaping @Sendable (isolated AssetsService) async -> Void
+    ) {
+        transfer.isEnding = true
+        settling += 1
+        launch { service in
+            await body(service)
             service.settling -= 1
             service.activityChanged?()
         }
     }
 
     /// Neither engine nor service works on the download any more.
-    private func release(_ id: String) {
+    func release(_ id: String) {
         queue.end(id, at: seams.loop.now)
         let waiters = running.removeValue(forKey: id)?.stopWaiters ?? []
         for waiter in waiters { waiter.resume() }
