@@ -6,7 +6,7 @@ internal import AssetsStore
 extension AssetsService {
     /// All bytes are in the partial file, checked and synced.
     func finish(_ record: DownloadRecord, length: Int64, inode: UInt64, digest: ContentDigest?) async {
-        guard isWanted(record.id) else { return }
+        guard await isWanted(record.id) else { return }
         let intent = FinishIntent(target: chooseTarget(of: record), inode: inode, length: length, digest: digest)
         running[record.id]?.target = intent.target
         let changes = [.setDownloadState(id: record.id, .finishing(intent))] + noteSize(of: record, length)
@@ -99,7 +99,7 @@ extension AssetsService {
             if let outcome = await tryMove(record, intent, mayBeDone: mayBeMoved || tries > 0) { return outcome }
             tries += 1
             await seams.loop.pause(for: PolicyNumbers.storagePause(afterTries: tries))
-            guard isWanted(record.id) else { return .unwanted }
+            guard await isWanted(record.id) else { return .unwanted }
         }
         return .stopping
     }
@@ -111,7 +111,7 @@ extension AssetsService {
             // The extension reads it, and nobody writes it.
             isReadOnly: record.request.kind == .manifest, mayBeDone: mayBeDone)
         let failure = await moves.outcome(of: move, in: self, waiting: finishDelay)
-        guard isWanted(record.id) else { return .unwanted }
+        guard await isWanted(record.id) else { return .unwanted }
         // The closing row is not written any more: nothing is to be said of it either.
         guard let failure else { return isStopping ? .stopping : .done }
         journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(failure)")
