@@ -109,7 +109,7 @@ extension AssetsService {
                 try await seams.unpacking.run { () throws(SystemCallError) in
                     try files.remove(folder)
                     let parent = folder.parentPath
-                    if try files.status(parent) != nil { try files.syncDirectory(parent) }
+                    if try files.status(parent)?.kind == .directory { try files.syncDirectory(parent) }
                 }
                 if let shared = Self.vendedFolder(of: folder) { try await tidy(shared) }
             } catch {

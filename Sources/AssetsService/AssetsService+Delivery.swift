@@ -27,7 +27,8 @@ extension AssetsService {
     }
 
     private func isDeliverable(_ record: DownloadRecord) -> Bool {
-        apps[record.app]?.gate == .open && rounds[record.id] == nil && !waiting.contains(record.id) && !isStopping
+        apps[record.app]?.gate == .open && rounds[record.id] == nil && !waiting.contains(record.id)
+            && !leaving.contains(record.id) && !isStopping
     }
 
     private func hasRoom(_ app: String) -> Bool { openRounds[app, default: 0] < PolicyNumbers.openRoundsMax }
@@ -174,13 +175,16 @@ extension AssetsService {
             try await self.commit(saved, waiting: self.finishDelay)
         }
         guard isSaved else { return }
-        for app in messageReads.keys { messageReads[app]?.insert(record.id) }
+        forgetReads(of: record)
         if let round = rounds[record.id] { forget(round) }
         beginNext(of: record.app)
         if let left { await delete(left, of: record) }
         if outcome != .handled, let target = record.vendedFile?.target { await leave(target) }
         activityChanged?()
     }
+
+    /// What was read of messages before a row went is not to be told any more.
+    func forgetReads(of record: DownloadRecord) { messageReads[record.app]?.insert(record.id) }
 
     /// The file of a message that was handled, when its receiver has not moved it.
     private func leftFile(of record: DownloadRecord) async -> FinishIntent? {

@@ -6,7 +6,7 @@ internal import AssetsStore
 extension AssetsService {
     /// All bytes are in the partial file, checked and synced.
     func finish(_ record: DownloadRecord, length: Int64, inode: UInt64, digest: ContentDigest?) async {
-        guard isWanted(record.id) else { return }
+        guard await isWanted(record.id) else { return }
         let intent = FinishIntent(target: chooseTarget(of: record), inode: inode, length: length, digest: digest)
         running[record.id]?.target = intent.target
         let changes = [.setDownloadState(id: record.id, .finishing(intent))] + noteSize(of: record, length)
@@ -42,14 +42,43 @@ extension AssetsService {
     }
 
     /// Moves the file of a finishing row to its place and closes the row.
-    func complete(_ record: DownloadRecord, _ intent: FinishIntent, afterRestart: Bool = false) async {
+    ///
+    /// - Parameter mayBeMoved: An earlier try, or an earlier process, may have moved it already.
+    func complete(_ record: DownloadRecord, _ intent: FinishIntent, mayBeMoved: Bool = false) async {
+        if await isOver(move(record, intent, mayBeMoved), intent) { return }
+        await close(record, intent)
+    }
+
+    /// Goes on with the finish of an earlier process, before there are clients; false when the disk does not take the file.
+    /// It counts among the transfers that have just ended until then.
+    func resume(_ record: DownloadRecord, _ intent: FinishIntent) async -> Bool {
+        let transfer = RunningTransfer(record, at: seams.loop.now)
+        transfer.isEnding = true
+        running[record.id] = transfer
+        guard let outcome = await tryMove(record, intent, mayBeDone: true) else { return false }
+        if await !isOver(outcome, intent) { await close(record, intent) }
+        running[record.id] = nil
+        return true
+    }
+
+    /// Tries again what the disk did not take when the service started.
+    func finishLater(_ record: DownloadRecord, _ intent: FinishIntent) {
+        guard let transfer = running[record.id] else { return }
+        settle(transfer) { service in
+            await service.seams.loop.pause(for: PolicyNumbers.storagePauseMin)
+            await service.complete(record, intent, mayBeMoved: true)
+            service.release(record.id)
+        }
+    }
+
+    /// Writes the row of a file that is in its place, and tells of it.
+    private func close(_ record: DownloadRecord, _ intent: FinishIntent) async {
         var record = record
-        if await isOver(move(record, intent, afterRestart), intent) { return }
         journal(
             .downloadFinished, .none, app: record.app, download: record.id,
             "\(record.request.identifier), \(intent.length) bytes")
         let changes: [StoreChange] = [.setDownloadState(id: record.id, .finished(intent))]
-        let isSaved = await save(changes, of: record.id, isRunning: !afterRestart, waiting: finishDelay)
+        let isSaved = await save(changes, of: record.id, waiting: finishDelay)
         if await isOver(isSaved, intent) { return }
         record.state = .finished(intent)
         foregroundHolders[record.id] = nil
@@ -64,24 +93,29 @@ extension AssetsService {
     }
 
     /// Tries until the disk takes it.
-    private func move(_ record: DownloadRecord, _ intent: FinishIntent, _ afterRestart: Bool) async -> StepOutcome {
-        var move = FileMove(
-            partial: record.partialPath, intent: intent,
-            // The extension reads it, and nobody writes it.
-            isReadOnly: record.request.kind == .manifest, mayBeDone: afterRestart)
+    private func move(_ record: DownloadRecord, _ intent: FinishIntent, _ mayBeMoved: Bool) async -> StepOutcome {
         var tries = 0
         while !isStopping {
-            let failure = await moves.outcome(of: move, in: self, waiting: finishDelay)
-            guard isWanted(record.id, isRunning: !afterRestart) else { return .unwanted }
-            // The closing row is not written any more: nothing is to be said of it either.
-            guard let failure else { return isStopping ? .stopping : .done }
-            journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(failure)")
-            move.mayBeDone = true
+            if let outcome = await tryMove(record, intent, mayBeDone: mayBeMoved || tries > 0) { return outcome }
             tries += 1
             await seams.loop.pause(for: PolicyNumbers.storagePause(afterTries: tries))
-            guard isWanted(record.id, isRunning: !afterRestart) else { return .unwanted }
+            guard await isWanted(record.id) else { return .unwanted }
         }
         return .stopping
+    }
+
+    /// Moves a file to its place; nil when the disk does not take it.
+    private func tryMove(_ record: DownloadRecord, _ intent: FinishIntent, mayBeDone: Bool) async -> StepOutcome? {
+        let move = FileMove(
+            partial: record.partialPath, intent: intent,
+            // The extension reads it, and nobody writes it.
+            isReadOnly: record.request.kind == .manifest, mayBeDone: mayBeDone)
+        let failure = await moves.outcome(of: move, in: self, waiting: finishDelay)
+        guard await isWanted(record.id) else { return .unwanted }
+        // The closing row is not written any more: nothing is to be said of it either.
+        guard let failure else { return isStopping ? .stopping : .done }
+        journal(.warning, .volume, app: record.app, download: record.id, "\(intent.target): \(failure)")
+        return nil
     }
 
     private func discard(_ intent: FinishIntent) async {

@@ -89,23 +89,57 @@ extension AssetsService {
 
     /// Ends a queued or running download; its bytes are gone.
     package func cancel(id: String, app: String) async throws(AssetsError) {
-        guard let record = try await downloadRecord(id: id), record.app == app, record.isLive else {
+        guard let record = try await beginCancel(id: id, app: app) else {
             throw AssetsError(.downloadNotScheduled, "no such download is queued or running", remedy: "")
         }
         journal(.downloadCancelled, .requested, app: app, download: id, record.request.identifier)
         try await remove(record)
     }
 
+    /// The download, when it can be cancelled. Its end waits from here on: what is being cancelled is not told of.
+    private func beginCancel(id: String, app: String) async throws(AssetsError) -> DownloadRecord? {
+        guard cancels[id] == nil else { return nil }
+        cancels[id] = []
+        do throws(AssetsError) {
+            if let record = try await downloadRecord(id: id), record.app == app, record.isLive { return record }
+        } catch {
+            cancelDecided(id)
+            throw error
+        }
+        cancelDecided(id)
+        return nil
+    }
+
+    private func cancelDecided(_ id: String) {
+        for waiter in cancels.removeValue(forKey: id) ?? [] { waiter.resume() }
+    }
+
+    /// Waits until it is known whether a download is cancelled.
+    func cancelIsDecided(_ id: String) async {
+        await withCheckedContinuation { continuation in
+            // Asked in here, because this body may run as a job of its own, after others.
+            if cancels[id] == nil { continuation.resume() } else { cancels[id]?.append(continuation) }
+        }
+    }
+
     /// Takes a download out of queue, store and disk.
     func remove(_ record: DownloadRecord) async throws(AssetsError) {
         leaving.insert(record.id)
         defer { forgetLeaving([record.id]) }
+        if cancels[record.id] == nil { cancels[record.id] = [] }
         running[record.id]?.isCancelled = true
         forgetChallenges(of: record.id)
         let folder = movingTarget(of: record).map(Self.ownPlace)
         var changes: [StoreChange] = [.removeDownload(id: record.id)]
         if let folder { changes.append(.openIntent(id: record.id, kind: "delete", payload: folder)) }
-        try await commit(changes)
+        do throws(AssetsError) { try await commit(changes) } catch {
+            // It goes on as if nobody had asked.
+            running[record.id]?.isCancelled = false
+            cancelDecided(record.id)
+            throw error
+        }
+        forgetReads(of: record)
+        cancelDecided(record.id)
         await stopTransfer(record.id)
         if let folder, await removeFolders([folder]) { closeSoon(intent: record.id) }
         foregroundHolders[record.id] = nil

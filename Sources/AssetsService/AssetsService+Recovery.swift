@@ -49,7 +49,7 @@ extension AssetsService {
         try await closeIntents(intents)
         await makeMissingContainers()
         await mendLinks()
-        await completeFinishes()
+        let late = await completeFinishes()
         await removeStrays()
         try await commit([])
         followNetwork()
@@ -59,6 +59,7 @@ extension AssetsService {
         for app in installedApps() { await deliverPending(of: app.id) }
         try await resumeEvents()
         try await resumePlans()
+        for (record, intent) in late { finishLater(record, intent) }
         pumpSoon()
     }
 
@@ -129,7 +130,9 @@ extension AssetsService {
         }
     }
 
-    private func completeFinishes() async {
+    /// Answers the finishes that the disk does not take yet: nobody is kept from being served by them.
+    private func completeFinishes() async -> [(DownloadRecord, FinishIntent)] {
+        var late: [(DownloadRecord, FinishIntent)] = []
         var last: Int64 = 0
         while let records = try? await seams.store.finishing(after: last, limit: Store.pageMax),
             let end = records.last?.sequence
@@ -137,30 +140,41 @@ extension AssetsService {
             last = end
             for record in records {
                 guard case .finishing(let intent) = record.state else { continue }
-                await completeFinish(record, intent)
+                if await !completeFinish(record, intent) { late.append((record, intent)) }
             }
+        }
+        return late
+    }
+
+    /// False when it is to be tried again.
+    private func completeFinish(_ record: DownloadRecord, _ intent: FinishIntent) async -> Bool {
+        let isThere: Bool
+        do throws(SystemCallError) { isThere = try await isFileThere(of: record, intent) } catch {
+            // Nobody knows: the row stays as it is.
+            journal(
+                .warning, .volume, app: record.app, download: record.id,
+                "\(intent.target): \(error); looked at again when the service starts the next time")
+            return true
+        }
+        guard isThere else {
+            await fetchAgain(record, intent)
+            return true
+        }
+        journal(.recovered, .restart, app: record.app, download: record.id, "the finish goes on")
+        return await resume(record, intent)
+    }
+
+    /// Whether the file of a finishing row is in its place or on its way there.
+    private func isFileThere(of record: DownloadRecord, _ intent: FinishIntent) async throws(SystemCallError) -> Bool {
+        let files = seams.files
+        let partial = record.partialPath
+        return try await seams.disk.run { () throws(SystemCallError) in
+            let present = [try files.status(intent.target), try files.status(partial)]
+            return present.contains { $0?.inode == intent.inode }
         }
     }
 
-    private func completeFinish(_ record: DownloadRecord, _ intent: FinishIntent) async {
-        let files = seams.files
-        let partial = record.partialPath
-        let isThere: Bool
-        do throws(SystemCallError) {
-            isThere = try await seams.disk.run { () throws(SystemCallError) in
-                let present = [try files.status(intent.target), try files.status(partial)]
-                return present.contains { $0?.inode == intent.inode }
-            }
-        } catch {
-            // Nobody knows: the row stays as it is.
-            return journal(
-                .warning, .volume, app: record.app, download: record.id,
-                "\(intent.target): \(error); looked at again when the service starts the next time")
-        }
-        if isThere {
-            journal(.recovered, .restart, app: record.app, download: record.id, "finish completed")
-            return await complete(record, intent, afterRestart: true)
-        }
+    private func fetchAgain(_ record: DownloadRecord, _ intent: FinishIntent) async {
         journal(
             .warning, .restart, app: record.app, download: record.id,
             "neither partial nor finished file is there; fetched again")

@@ -191,9 +191,7 @@ extension AssetsService {
         let record = transfer.record
         queue.end(record.id, at: seams.loop.now)
         guard !transfer.isCancelled, !isStopping else { return release(record.id) }
-        transfer.isEnding = true
-        settling += 1
-        launch { service in
+        settle(transfer) { service in
             var step: ChallengeLife.Step?
             var next: DownloadRecord?
             switch outcome {
@@ -206,19 +204,30 @@ extension AssetsService {
             case .refused(let failure, let reason):
                 await service.fail(record, failure, reason)
             case .challenged(let challenge):
-                if service.isWanted(record.id) { step = service.met(challenge, record) }
+                if await service.isWanted(record.id) { step = service.met(challenge, record) }
             }
             service.release(record.id)
             if let next { service.enqueue(next) }
             if case .interrupted = outcome { await service.enqueueIfDue(record.id) }
             if let step { await service.take(step, record) }
+        }
+    }
+
+    /// Does what follows from an attempt that has ended.
+    func settle(
+        _ transfer: RunningTransfer, _ body: @escaping @Sendable (isolated AssetsService) async -> Void
+    ) {
+        transfer.isEnding = true
+        settling += 1
+        launch { service in
+            await body(service)
             service.settling -= 1
             service.activityChanged?()
         }
     }
 
     /// Neither engine nor service works on the download any more.
-    private func release(_ id: String) {
+    func release(_ id: String) {
         queue.end(id, at: seams.loop.now)
         let waiters = running.removeValue(forKey: id)?.stopWaiters ?? []
         for waiter in waiters { waiter.resume() }
@@ -240,9 +249,18 @@ extension AssetsService {
         if running[id]?.isEnding == false { release(id) }
     }
 
-    /// Whether what came of a download is still of use. One without a transfer was not cancelled, or has no row any more.
-    func isWanted(_ id: String, isRunning: Bool = true) -> Bool {
-        !isRunning || running[id]?.isCancelled == false
+    /// Whether what came of a transfer is still of use. A cancel under way is waited for: it may fail.
+    func isWanted(_ id: String) async -> Bool {
+        // Another one may have begun by the time this goes on.
+        while cancels[id] != nil { await cancelIsDecided(id) }
+        return running[id]?.isCancelled == false
+    }
+
+    /// Whether a download that was written just now is still of use: who cancels it may have come into the same transaction.
+    private func isStillWanted(_ id: String, isRunning: Bool) async -> Bool {
+        if isRunning { return await isWanted(id) }
+        while cancels[id] != nil { await cancelIsDecided(id) }
+        do throws(AssetsError) { return try await downloadRecord(id: id) != nil } catch { return true }
     }
 
     /// Writes what came of a download until the store takes it.
@@ -251,10 +269,10 @@ extension AssetsService {
     ) async -> StepOutcome {
         var tries = 0
         while !isStopping {
-            guard isWanted(id, isRunning: isRunning) else { return .unwanted }
+            if isRunning, await !isWanted(id) { return .unwanted }
             do throws(AssetsError) {
                 try await commit(changes, waiting: delay)
-                return .done
+                return await isStillWanted(id, isRunning: isRunning) ? .done : .unwanted
             } catch {
                 if error.code == .downloadNotScheduled { return .unwanted }
                 journal(.warning, .space, download: id, error.description)

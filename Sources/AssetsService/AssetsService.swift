@@ -40,6 +40,8 @@ package actor AssetsService {
     nonisolated let transferNews = Guarded<[(String, TransferEvent)]>([])
     /// Downloads that are being removed: what was read of them before is not to be started.
     var leaving: Set<String> = []
+    /// Downloads of which it is just being found out whether they can be cancelled, and who waits for that.
+    var cancels: [String: [CheckedContinuation<Void, Never>]] = [:]
     /// Attempts that have ended, and of which not everything is done yet that follows.
     var settling = 0
     var isPumping = false

@@ -45,7 +45,7 @@ extension TransferRun {
         // Where the file system says that there is room, a quota or something else holds it back: nobody can tell how
         // much is missing.
         if error.number == ENOSPC, let total = plan?.start?.total,
-            let lacking = try? lacking(max(total - length, PolicyNumbers.reservedSizeMin))
+            let lacking = try? lacking(max(total - max(length, roomTaken), PolicyNumbers.reservedSizeMin))
         {
             return lacking
         }

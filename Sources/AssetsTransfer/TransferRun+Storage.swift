@@ -67,7 +67,7 @@ extension TransferRun {
     private func keepSynced() {
         let kept = note
         note = nil
-        guard (try? cut(to: syncedOffset)) != nil else { return }
+        guard (try? cut(to: syncedOffset)) != nil, let kept else { return }
         try? setNote(kept)
     }
 

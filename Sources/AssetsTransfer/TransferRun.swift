@@ -85,7 +85,7 @@ final class TransferRun: TransportHandler {
         do throws(SystemCallError) {
             let file = try openFile()
             self.file = file
-            isNameDurable = (spec.resume?.syncedOffset ?? 0) > 0
+            isNameDurable = !(file is FreshFile) && (spec.resume?.syncedOffset ?? 0) > 0
             let partial = TransferPlan.Partial(
                 length: file.length, note: note, storageEpoch: try files.storageEpoch())
             plan = TransferPlan(order, partial: partial)
@@ -316,7 +316,8 @@ final class TransferRun: TransportHandler {
     }
 
     func setNote(_ new: PartialNote?) throws(SystemCallError) {
-        guard new != note else { return }
+        // One that could not be read, and is not known of, goes as well.
+        guard new != note || new == nil else { return }
         if let fresh = file as? FreshFile, !fresh.exists {
             fresh.note = new
             note = new

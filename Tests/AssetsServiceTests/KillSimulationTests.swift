@@ -139,6 +139,57 @@ struct KillSimulationTests {
         }
     }
 
+    /// One file of 100 000 bytes that comes at a steady rate.
+    private func steadyFile() -> Scenario {
+        var scenario = Scenario()
+        scenario.assets = [
+            Scenario.Asset(identifier: "e1", length: 100_000, isEssential: true, bytesPerSecond: 20_000)
+        ]
+        return scenario
+    }
+
+    @Test("A partial file that is made anew survives a power cut as one that was made first")
+    func madeAnew() throws {
+        let scenario = steadyFile()
+        let device = scenario.device(seed: 7)
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.loop.advance(by: .seconds(3))
+        device.kill()
+        for name in try device.tree.list("Transfers") { try device.tree.remove("Transfers/\(name)") }
+        try device.start()
+        try device.loop.advance(by: .seconds(3))
+        device.powerCut()
+        try device.start()
+        try device.settle()
+        let url = scenario.assets[0].url
+        #expect(device.moved("e1") == device.server.content(of: url))
+        #expect(device.server.log(of: url).map(\.status) == [200, 200, 206])
+    }
+
+    @Test("A note that could not be read does not stay beside the bytes of another version")
+    func unreadNote() throws {
+        let scenario = steadyFile()
+        let device = scenario.device(seed: 7)
+        let url = scenario.assets[0].url
+        try device.start()
+        _ = try device.install(scenario.source)
+        try device.loop.advance(by: .seconds(3))
+        device.kill()
+        let other = ScriptedResource(.generated(length: 100_000, seed: 9), etag: nil, bytesPerSecond: 20_000)
+        device.server.set(url, other)
+        device.tree.setFault { $0.name == "attribute" ? 5 : nil }
+        try device.start()
+        try device.loop.advance(by: .seconds(3))
+        device.kill()
+        device.tree.setFault(nil)
+        device.server.set(
+            url, ScriptedResource(.generated(length: 100_000, seed: 0), etag: "\"1\"", bytesPerSecond: 20_000))
+        try device.start()
+        try device.settle()
+        #expect(device.moved("e1") == device.server.content(of: url))
+    }
+
     @Test("An installation that ended is known for a while after a restart, then forgotten")
     func memory() throws {
         let scenario = Scenario()
