@@ -166,21 +166,20 @@ struct FinishSimulationTests {
         var scenario = Scenario()
         scenario.assets = (0..<6).map { Scenario.Asset(identifier: "e\($0)", length: 100 + $0, isEssential: true) }
         scenario.assets[5].bytesPerSecond = 20
-        try sweep(every: 5) {
+        try sweep(every: 3) {
             let device = scenario.device(seed: 1)
             try device.start()
             _ = try device.install(scenario.source)
             try device.wait(for: .essential, of: Scenario.app)
-            var record: DownloadRecord?
-            while record == nil {
-                record = try device.query { try $0.downloads(limit: 10) }.first { $0.request.identifier == "e3" }
-            }
-            return (device, record?.id ?? "")
+            try device.loop.run(until: { !device.server.log(of: scenario.assets[5].url).isEmpty })
+            let records = try device.query { try $0.downloads(limit: 10) }
+            return (device, try #require(records.first { $0.request.identifier == "e3" }).id)
         } _: { device, isCancelled, jobs in
-            let rows = try device.journal().map(\.event)
-            let opened = try #require(rows.firstIndex(of: .gateOpened))
-            let finished = rows[..<opened].filter { $0 == .downloadFinished }.count
-            #expect(finished >= 5, "after \(jobs) jobs")
+            let rows = try device.journal()
+            let opened = try #require(rows.firstIndex { $0.event == .gateOpened })
+            let last = try #require(
+                rows.firstIndex { $0.event == .downloadFinished && $0.detail.hasPrefix("e5") })
+            #expect(last < opened, "after \(jobs) jobs")
             #expect(device.messages(of: "e3").isEmpty == isCancelled, "after \(jobs) jobs")
         }
     }

@@ -157,6 +157,7 @@ struct KillSimulationTests {
         try device.loop.advance(by: .seconds(3))
         device.kill()
         for name in try device.tree.list("Transfers") { try device.tree.remove("Transfers/\(name)") }
+        try device.tree.syncDirectory("Transfers")
         try device.start()
         try device.loop.advance(by: .seconds(3))
         device.powerCut()
