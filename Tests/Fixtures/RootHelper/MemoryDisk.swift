@@ -43,7 +43,10 @@ final class MemoryDisk {
         guard let cache else { return }
         let device = try LoopDevice(of: memory)
         // Without a journal: nothing but pages of the one file ever changes, and it is mounted in no time.
-        if makes { try Command.run("mkfs.ext4", ["-q", "-F", "-m", "0", "-O", "^has_journal", device.path]) }
+        if makes {
+            let options = ["-q", "-F", "-m", "0", "-E", MountedFileSystem.noLazyWork, "-O", "^has_journal"]
+            try Command.run("mkfs.ext4", options + [device.path])
+        }
         try check("mount") { croot_mount(device.path, cache, "ext4", "") }
     }
 

@@ -64,9 +64,12 @@ final class MountedFileSystem {
         if makes { try disk.checkIsWhole() }
     }
 
+    /// Options of ext4 that have it made in full: else the kernel goes on making it, and a power cut finds it half made.
+    static let noLazyWork = "lazy_itable_init=0,lazy_journal_init=0"
+
     /// Without discarding: that would make holes in the disk.
     private func make(on device: String) throws {
-        let ext4 = ["-q", "-F", "-m", "0", "-E", "nodiscard"]
+        let ext4 = ["-q", "-F", "-m", "0", "-E", "nodiscard," + Self.noLazyWork]
         switch options.kind {
         case .ext4: try Command.run("mkfs.ext4", ext4 + [device])
         case .ext4WithoutJournal: try Command.run("mkfs.ext4", ext4 + ["-O", "^has_journal", device])
