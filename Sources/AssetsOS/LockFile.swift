@@ -21,6 +21,9 @@ package struct LockFile: ~Copyable, Sendable {
         descriptor = file
     }
 
+    /// A child between fork and exec has the file open too: closing it would leave it locked for that moment.
+    deinit { flock(descriptor.rawValue, LOCK_UN) }
+
     /// True as long as the value lives, which asking it makes sure of.
     package var isHeld: Bool { descriptor.rawValue >= 0 }
 

@@ -139,6 +139,32 @@ import Testing
         }
     }
 
+    @Test("A lock that is let go of is free although a child has its descriptor")
+    func lockWithCopy() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder + "/lock"
+            var copy: Descriptor?
+            do {
+                let lock = try LockFile(path: path)
+                copy = try Self.copy(ofDescriptorOf: path)
+                withExtendedLifetime(lock.isHeld) {}
+            }
+            _ = try LockFile(path: path)
+            withExtendedLifetime(copy?.rawValue) {}
+        }
+    }
+
+    /// A descriptor that shares everything with the one that this process has of a file, as one does after a fork.
+    private static func copy(ofDescriptorOf path: String) throws -> Descriptor? {
+        for number in Int32(0)..<1024 {
+            var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+            guard readlink("/proc/self/fd/\(number)", &bytes, bytes.count - 1) > 0 else { continue }
+            let name = String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            if name == path { return Descriptor(owning: try check("fcntl") { fcntl(number, F_DUPFD_CLOEXEC, 0) }) }
+        }
+        return nil
+    }
+
     @Test("The lock of a process that was killed is free")
     func lockOfDead() async throws {
         try await withTemporaryFolder { folder in
