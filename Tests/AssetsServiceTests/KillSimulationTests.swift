@@ -159,7 +159,8 @@ struct KillSimulationTests {
         for name in try device.tree.list("Transfers") { try device.tree.remove("Transfers/\(name)") }
         try device.tree.syncDirectory("Transfers")
         try device.start()
-        try device.loop.advance(by: .seconds(3))
+        // Until more is synced than before: up to there the row says nothing of the new file.
+        try device.loop.advance(by: .milliseconds(4500))
         device.powerCut()
         try device.start()
         try device.settle()
